@@ -50,11 +50,19 @@ compile_all() {
     done
 }
 
-# compile ARCH SOURCE PTX: nvcc names sources by absolute path, the PTX keeps only the file's name.
+# compile ARCH SOURCE PTX. Two things would tie the PTX to the folder it is built in. The compiler puts a hash of the
+# source's absolute path into the names of internal symbols, and nvcc has no option for that path: so the steps which nvcc
+# would run are run here, with the path replaced. And `.file` names sources by absolute path: the file's name is kept.
 compile() {
-    "$bin/nvcc" -ptx "-arch=compute_${1#sm_}" -lineinfo -o "$3.tmp" "$2"
-    sed -E 's|^([[:space:]]*\.file[[:space:]]+[0-9]+ ")[^"]*/|\1|' "$3.tmp" > "$3"
-    rm "$3.tmp"
+    local temporary
+    temporary=$(mktemp -d)
+    TMPDIR=$temporary "$bin/nvcc" --dryrun -ptx "-arch=compute_${1#sm_}" -lineinfo -o "$temporary/out.ptx" "$2" \
+        2> "$temporary/dryrun" || { cat "$temporary/dryrun" >&2; exit 1; }
+    sed -nE -e "s|(--orig_src_path_name) \"[^\"]*\"|\1 \"kernels/$2\"|" -e 's/^#\$ (gcc |"\$CICC_PATH)/\1/p' \
+        "$temporary/dryrun" > "$temporary/steps"
+    CICC_PATH=$bin/../nvvm/bin sh -e "$temporary/steps"
+    sed -E 's|^([[:space:]]*\.file[[:space:]]+[0-9]+ ")[^"]*/|\1|' "$temporary/out.ptx" > "$3"
+    rm -r "$temporary"
 }
 
 build_for() {
