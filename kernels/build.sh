@@ -50,13 +50,16 @@ compile_all() {
     done
 }
 
-# compile ARCH SOURCE PTX. Two things would tie the PTX to the folder it is built in. The compiler puts a hash of the
+# compile ARCH SOURCE PTX. A source may name more flags in a line `// nvcc flags: ...`.
+#
+# Two things would tie the PTX to the folder it is built in. The compiler puts a hash of the
 # source's absolute path into the names of internal symbols, and nvcc has no option for that path: so the steps which nvcc
 # would run are run here, with the path replaced. And `.file` names sources by absolute path: the file's name is kept.
 compile() {
-    local temporary
+    local temporary flags
     temporary=$(mktemp -d)
-    TMPDIR=$temporary "$bin/nvcc" --dryrun -ptx "-arch=compute_${1#sm_}" -lineinfo -o "$temporary/out.ptx" "$2" \
+    read -ra flags < <(sed -n 's|^// nvcc flags: ||p' "$2") || true
+    TMPDIR=$temporary "$bin/nvcc" --dryrun -ptx "-arch=compute_${1#sm_}" -lineinfo "${flags[@]}" -o "$temporary/out.ptx" "$2" \
         2> "$temporary/dryrun" || { cat "$temporary/dryrun" >&2; exit 1; }
     sed -nE -e "s|(--orig_src_path_name) \"[^\"]*\"|\1 \"kernels/$2\"|" -e 's/^#\$ (gcc |"\$CICC_PATH)/\1/p' \
         "$temporary/dryrun" > "$temporary/steps"
