@@ -14,6 +14,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 toolchain=../target/cuda-toolchain
 base_arch=sm_75
 
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
 main() {
     case "${1-}" in
         "") [ $# -eq 0 ] || usage; install_toolchain; compile_all "$base_arch" . ;;
@@ -56,16 +59,15 @@ compile_all() {
 # source's absolute path into the names of internal symbols, and nvcc has no option for that path: so the steps which nvcc
 # would run are run here, with the path replaced. And `.file` names sources by absolute path: the file's name is kept.
 compile() {
-    local temporary flags
-    temporary=$(mktemp -d)
+    local flags
     read -ra flags < <(sed -n 's|^// nvcc flags: ||p' "$2") || true
-    TMPDIR=$temporary "$bin/nvcc" --dryrun -ptx "-arch=compute_${1#sm_}" -lineinfo "${flags[@]}" -o "$temporary/out.ptx" "$2" \
-        2> "$temporary/dryrun" || { cat "$temporary/dryrun" >&2; exit 1; }
+    TMPDIR=$scratch "$bin/nvcc" --dryrun -ptx "-arch=compute_${1#sm_}" -lineinfo "${flags[@]}" \
+        -o "$scratch/out.ptx" "$2" 2> "$scratch/dryrun" || { cat "$scratch/dryrun" >&2; exit 1; }
     sed -nE -e "s|(--orig_src_path_name) \"[^\"]*\"|\1 \"kernels/$2\"|" -e 's/^#\$ (gcc |"\$CICC_PATH)/\1/p' \
-        "$temporary/dryrun" > "$temporary/steps"
-    CICC_PATH=$bin/../nvvm/bin sh -e "$temporary/steps"
-    sed -E 's|^([[:space:]]*\.file[[:space:]]+[0-9]+ ")[^"]*/|\1|' "$temporary/out.ptx" > "$3"
-    rm -r "$temporary"
+        "$scratch/dryrun" > "$scratch/steps"
+    CICC_PATH=$bin/../nvvm/bin sh -e "$scratch/steps"
+    sed -E 's|^([[:space:]]*\.file[[:space:]]+[0-9]+ ")[^"]*/|\1|' "$scratch/out.ptx" > "$3"
+    rm "$scratch/out.ptx"
 }
 
 build_for() {
@@ -77,11 +79,9 @@ build_for() {
 
 check() {
     local failed=0 ptx
-    scratch=$(mktemp -d)
-    trap 'rm -rf "$scratch"' EXIT
-
-    compile_all "$base_arch" "$scratch"
-    for ptx in "$scratch"/*.ptx; do
+    mkdir "$scratch/built"
+    compile_all "$base_arch" "$scratch/built"
+    for ptx in "$scratch"/built/*.ptx; do
         same_as_committed "$ptx" || failed=1
     done
     for ptx in *.ptx; do
@@ -95,7 +95,7 @@ check() {
             assembles "$ptx" || failed=1
         fi
     done
-    [ "$failed" -eq 0 ] || { echo "run kernels/build.sh and commit what it writes"; exit 1; }
+    [ "$failed" -eq 0 ] || { echo "the check failed; kernels/build.sh writes a missing or stale .ptx"; exit 1; }
     echo "every .ptx is what its .cu gives, and assembles for sm_75 and sm_90"
 }
 
