@@ -76,6 +76,7 @@ extern "C" __global__ void registers(const float* x, float* y, int rounds) {
 }
 
 // out[b] is the sum of what block b covers of x: by shuffles in a warp, then over the warps through shared memory.
+// Blocks are of whole warps.
 extern "C" __global__ void reduce_sum(const float* x, float* out, int n) {
     __shared__ float warp_sums[32];
     int i = blockIdx.x * blockDim.x + threadIdx.x;
