@@ -1,0 +1,342 @@
+//! The arrays of cudarc 0.19.
+//!
+//! cudarc lends a pointer only together with the waits that its event tracking asks for
+//! (`DevicePtr::device_ptr`). Describing must enqueue nothing, so the pointer is asked for a
+//! [probe] stream there, and for the launching stream when the array is acquired.
+//!
+//! Each array carries one event for its last read and one for its last write, which cudarc records
+//! over at each use. Before a read is recorded over, the launching stream is made to wait for the
+//! one before: otherwise two readers on two streams and a drop free the array under the first.
+
+mod probe;
+
+use std::{ffi::c_void, mem, sync::Arc};
+
+use cudarc_019::driver::{
+    CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut,
+    DriverError, SyncOnDrop, UnifiedSlice, UnifiedView, UnifiedViewMut,
+};
+
+use crate::{AsDeviceView, AsDeviceViewMut, Guard, Place, StreamRef, View, ViewError};
+
+impl<'a> From<&'a CudaStream> for StreamRef<'a> {
+    #[inline(always)]
+    fn from(stream: &'a CudaStream) -> StreamRef<'a> {
+        let context = stream.context();
+        // SAFETY: a `CudaStream` holds its stream and context, and is borrowed for 'a.
+        let by_handle = unsafe {
+            StreamRef::from_raw(stream.cu_stream().cast(), handle(context), ordinal(context))
+        };
+        // SAFETY: it is the very stream whose handles were taken.
+        unsafe { by_handle.with_native(stream) }
+    }
+}
+
+// SAFETY: a `CudaSlice` owns `len` elements until it is dropped. `acquire` waits for its last
+// write and the guard records the read, as cudarc's own launches do where its contexts track
+// events; where they do not, one stream is in use, or the user took over by an unsafe call.
+unsafe impl<T> AsDeviceView<T> for CudaSlice<T> {
+    #[inline(always)]
+    fn describe(&self) -> Result<View<'_>, ViewError> {
+        Ok(tracked_view(self))
+    }
+
+    #[inline(always)]
+    fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        read_tracked(self, stream)
+    }
+}
+
+// SAFETY: as for reading; `acquire_mut` waits for the last reads and the last write.
+unsafe impl<T> AsDeviceViewMut<T> for CudaSlice<T> {
+    #[inline(always)]
+    fn describe_mut(&self) -> Result<View<'_>, ViewError> {
+        Ok(tracked_view(self))
+    }
+
+    #[inline(always)]
+    fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        write_tracked(self, stream)
+    }
+}
+
+// SAFETY: a `CudaView` borrows a part of a `CudaSlice` and carries its events.
+unsafe impl<T> AsDeviceView<T> for CudaView<'_, T> {
+    #[inline(always)]
+    fn describe(&self) -> Result<View<'_>, ViewError> {
+        Ok(tracked_view(self))
+    }
+
+    #[inline(always)]
+    fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        read_tracked(self, stream)
+    }
+}
+
+// SAFETY: a `CudaViewMut` exclusively borrows a part of a `CudaSlice` and carries its events.
+unsafe impl<T> AsDeviceView<T> for CudaViewMut<'_, T> {
+    #[inline(always)]
+    fn describe(&self) -> Result<View<'_>, ViewError> {
+        Ok(tracked_view(self))
+    }
+
+    #[inline(always)]
+    fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        read_tracked(self, stream)
+    }
+}
+
+// SAFETY: a `CudaViewMut` exclusively borrows a part of a `CudaSlice` and carries its events.
+unsafe impl<T> AsDeviceViewMut<T> for CudaViewMut<'_, T> {
+    #[inline(always)]
+    fn describe_mut(&self) -> Result<View<'_>, ViewError> {
+        Ok(tracked_view(self))
+    }
+
+    #[inline(always)]
+    fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        write_tracked(self, stream)
+    }
+}
+
+// SAFETY: a `UnifiedSlice` owns `len` elements until it is dropped, which waits for its one
+// event; the guard records that event whatever the number of streams.
+unsafe impl<T> AsDeviceView<T> for UnifiedSlice<T> {
+    #[inline]
+    fn describe(&self) -> Result<View<'_>, ViewError> {
+        Ok(unified_view(self))
+    }
+
+    #[inline]
+    fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        read_unified(self, stream)
+    }
+}
+
+// SAFETY: as for reading; the one event orders reads and writes alike.
+unsafe impl<T> AsDeviceViewMut<T> for UnifiedSlice<T> {
+    #[inline]
+    fn describe_mut(&self) -> Result<View<'_>, ViewError> {
+        Ok(unified_view(self))
+    }
+
+    #[inline]
+    fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        read_unified(self, stream)
+    }
+}
+
+// SAFETY: a `UnifiedView` borrows a part of a `UnifiedSlice` and carries its event.
+unsafe impl<T> AsDeviceView<T> for UnifiedView<'_, T> {
+    #[inline]
+    fn describe(&self) -> Result<View<'_>, ViewError> {
+        Ok(unified_view(self))
+    }
+
+    #[inline]
+    fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        read_unified(self, stream)
+    }
+}
+
+// SAFETY: a `UnifiedViewMut` exclusively borrows a part of a `UnifiedSlice` and its event.
+unsafe impl<T> AsDeviceView<T> for UnifiedViewMut<'_, T> {
+    #[inline]
+    fn describe(&self) -> Result<View<'_>, ViewError> {
+        Ok(unified_view(self))
+    }
+
+    #[inline]
+    fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        read_unified(self, stream)
+    }
+}
+
+// SAFETY: a `UnifiedViewMut` exclusively borrows a part of a `UnifiedSlice` and its event.
+unsafe impl<T> AsDeviceViewMut<T> for UnifiedViewMut<'_, T> {
+    #[inline]
+    fn describe_mut(&self) -> Result<View<'_>, ViewError> {
+        Ok(unified_view(self))
+    }
+
+    #[inline]
+    fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        read_unified(self, stream)
+    }
+}
+
+/// The view of an array that one context owns and whose uses events track.
+#[inline(always)]
+fn tracked_view<T, A: DevicePtr<T>>(array: &A) -> View<'_> {
+    let stream = array.stream();
+    let context = stream.context();
+    let pointer = if context.is_managing_stream_synchronization() {
+        probe::pointer(array)
+    } else {
+        // With one stream in use nothing is waited for, and what would be recorded is not.
+        let (pointer, record) = array.device_ptr(stream);
+        mem::forget(record);
+        pointer
+    };
+    let place = Place::Context {
+        context: handle(context),
+        device: ordinal(context),
+    };
+    View::new(pointer, array.len(), place).exclusive()
+}
+
+#[inline(always)]
+fn read_tracked<'a, T, A: DevicePtr<T>>(
+    array: &'a A,
+    stream: StreamRef<'a>,
+) -> Result<Guard<'a>, ViewError> {
+    let Some(native) = stream.native::<CudaStream>() else {
+        return read_foreign(array, stream);
+    };
+    if !tracks(array.stream(), native) {
+        return Ok(Guard::new(move || {
+            // Another thread may have made the second stream in the meantime.
+            if tracks(array.stream(), native) {
+                record_read(array, native)
+            } else {
+                Ok(())
+            }
+        }));
+    }
+    wait(native, || mem::forget(array.device_ptr(native).1))?;
+    Ok(Guard::new(move || record_read(array, native)))
+}
+
+#[inline(always)]
+fn write_tracked<'a, T, A: DevicePtrMut<T> + DevicePtr<T>>(
+    array: &'a mut A,
+    stream: StreamRef<'a>,
+) -> Result<Guard<'a>, ViewError> {
+    let Some(native) = stream.native::<CudaStream>() else {
+        return write_foreign(array, stream);
+    };
+    if !tracks(array.stream(), native) {
+        return Ok(Guard::new(move || {
+            if tracks(array.stream(), native) {
+                record_write(array, native)
+            } else {
+                Ok(())
+            }
+        }));
+    }
+    wait(native, || mem::forget(array.device_ptr_mut(native).1))?;
+    Ok(Guard::new(move || record_write(array, native)))
+}
+
+/// Whether cudarc would record uses by `stream` of an array that `owner` allocated.
+#[inline(always)]
+fn tracks(owner: &CudaStream, stream: &CudaStream) -> bool {
+    owner.context().is_managing_stream_synchronization()
+        || stream.context().is_managing_stream_synchronization()
+}
+
+/// Runs `enqueue`, whose waits report failure only to the context, and fetches that report.
+#[inline(always)]
+fn wait(stream: &CudaStream, enqueue: impl FnOnce()) -> Result<(), ViewError> {
+    enqueue();
+    stream
+        .context()
+        .check_err()
+        .map_err(|e| ViewError::driver("waiting for the array", e))
+}
+
+/// Records a read, after the reads before it.
+#[cold]
+#[inline(never)]
+fn record_read<T, A: DevicePtr<T>>(array: &A, stream: &CudaStream) -> Result<(), ViewError> {
+    let (_, record) = array.device_ptr(stream);
+    record_over(record, "recording the read of the array")
+}
+
+#[cold]
+#[inline(never)]
+fn record_write<T, A: DevicePtrMut<T>>(
+    array: &mut A,
+    stream: &CudaStream,
+) -> Result<(), ViewError> {
+    let (_, record) = array.device_ptr_mut(stream);
+    record_over(record, "recording the write of the array")
+}
+
+/// Makes the stream wait for what the event stands for now, then records the event anew: what
+/// waits for it later waits for both.
+fn record_over(record: SyncOnDrop<'_>, call: &'static str) -> Result<(), ViewError> {
+    let recorded = match &record {
+        SyncOnDrop::Record(Some((event, stream))) => {
+            stream.wait(event).and_then(|()| event.record(stream))
+        }
+        SyncOnDrop::Sync(Some(stream)) => stream.synchronize(),
+        SyncOnDrop::Record(None) | SyncOnDrop::Sync(None) => Ok(()),
+    };
+    // Its drop would record once more, and only report to the context.
+    mem::forget(record);
+    recorded.map_err(|error: DriverError| ViewError::driver(call, error))
+}
+
+/// Reading on a stream that another binding made: by its handle.
+#[cold]
+fn read_foreign<'a, T, A: DevicePtr<T>>(
+    array: &'a A,
+    stream: StreamRef<'a>,
+) -> Result<Guard<'a>, ViewError> {
+    let stream = borrow_stream(array.stream().context(), stream);
+    wait(&stream, || mem::forget(array.device_ptr(&stream).1))?;
+    Ok(Guard::new(move || record_read(array, &stream)))
+}
+
+#[cold]
+fn write_foreign<'a, T, A: DevicePtrMut<T> + DevicePtr<T>>(
+    array: &'a mut A,
+    stream: StreamRef<'a>,
+) -> Result<Guard<'a>, ViewError> {
+    let stream = borrow_stream(array.stream().context(), stream);
+    wait(&stream, || mem::forget(array.device_ptr_mut(&stream).1))?;
+    Ok(Guard::new(move || record_write(array, &stream)))
+}
+
+fn borrow_stream(context: &Arc<CudaContext>, stream: StreamRef<'_>) -> Arc<CudaStream> {
+    // SAFETY: launches check that the array's context is the stream's; the stream lives as long
+    // as the `StreamRef` does, and the result does not outlive the guard, which borrows for that
+    // long. The ordering that the call leaves to its caller is what the guard is for.
+    unsafe { context.wrap_borrowed_stream(stream.raw().cast()) }
+}
+
+/// The view of managed memory: one address on the host and on every device.
+#[inline]
+fn unified_view<T, A: DevicePtr<T>>(array: &A) -> View<'_> {
+    View::new(probe::pointer(array), array.len(), Place::Everywhere).exclusive()
+}
+
+/// Reading or writing managed memory: its one event is waited for and recorded either way, also
+/// with one stream in use, since the host reads the memory too.
+#[inline]
+fn read_unified<'a, T, A: DevicePtr<T>>(
+    array: &'a A,
+    stream: StreamRef<'a>,
+) -> Result<Guard<'a>, ViewError> {
+    let Some(native) = stream.native::<CudaStream>() else {
+        return read_foreign(array, stream);
+    };
+    wait(native, || mem::forget(array.device_ptr(native).1))?;
+    Ok(Guard::new(move || record_read(array, native)))
+}
+
+#[inline(always)]
+fn handle(context: &CudaContext) -> *mut c_void {
+    context.cu_ctx().cast()
+}
+
+#[inline(always)]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "cudarc made the ordinal of the driver's own, which is an int"
+)]
+fn ordinal(context: &CudaContext) -> i32 {
+    context.ordinal() as i32
+}

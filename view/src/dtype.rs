@@ -1,0 +1,162 @@
+//! Element types by name, for arrays whose type is known only at run time.
+
+use std::fmt;
+
+/// The element type of a device array.
+///
+/// Two types of one size are two types: nothing is reinterpreted without being asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DType {
+    /// One byte, 0 or 1.
+    Bool,
+    /// 8-bit unsigned integer.
+    U8,
+    /// 16-bit unsigned integer.
+    U16,
+    /// 32-bit unsigned integer.
+    U32,
+    /// 64-bit unsigned integer.
+    U64,
+    /// 8-bit signed integer.
+    I8,
+    /// 16-bit signed integer.
+    I16,
+    /// 32-bit signed integer.
+    I32,
+    /// 64-bit signed integer.
+    I64,
+    /// IEEE 754 binary16.
+    F16,
+    /// bfloat16.
+    BF16,
+    /// IEEE 754 binary32.
+    F32,
+    /// IEEE 754 binary64.
+    F64,
+    /// Two binary32: real, imaginary.
+    Complex64,
+    /// Two binary64: real, imaginary.
+    Complex128,
+}
+
+impl DType {
+    /// The size of one element in bytes.
+    ///
+    /// ```
+    /// assert_eq!(gridcall_view::DType::BF16.size(), 2);
+    /// ```
+    #[must_use]
+    pub const fn size(self) -> usize {
+        match self {
+            DType::Bool | DType::U8 | DType::I8 => 1,
+            DType::U16 | DType::I16 | DType::F16 | DType::BF16 => 2,
+            DType::U32 | DType::I32 | DType::F32 => 4,
+            DType::U64 | DType::I64 | DType::F64 | DType::Complex64 => 8,
+            DType::Complex128 => 16,
+        }
+    }
+
+    /// The name, as Rust spells it where it has one.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            DType::Bool => "bool",
+            DType::U8 => "u8",
+            DType::U16 => "u16",
+            DType::U32 => "u32",
+            DType::U64 => "u64",
+            DType::I8 => "i8",
+            DType::I16 => "i16",
+            DType::I32 => "i32",
+            DType::I64 => "i64",
+            DType::F16 => "f16",
+            DType::BF16 => "bf16",
+            DType::F32 => "f32",
+            DType::F64 => "f64",
+            DType::Complex64 => "Complex<f32>",
+            DType::Complex128 => "Complex<f64>",
+        }
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A Rust type that has a [`DType`].
+///
+/// # Safety
+///
+/// The type must be laid out as its `DTYPE` says.
+pub unsafe trait Element: Copy + 'static {
+    /// The name of this type at run time.
+    const DTYPE: DType;
+}
+
+// SAFETY: a Rust bool is one byte, 0 or 1.
+unsafe impl Element for bool {
+    const DTYPE: DType = DType::Bool;
+}
+// SAFETY: the type is the one named.
+unsafe impl Element for u8 {
+    const DTYPE: DType = DType::U8;
+}
+// SAFETY: the type is the one named.
+unsafe impl Element for u16 {
+    const DTYPE: DType = DType::U16;
+}
+// SAFETY: the type is the one named.
+unsafe impl Element for u32 {
+    const DTYPE: DType = DType::U32;
+}
+// SAFETY: the type is the one named.
+unsafe impl Element for u64 {
+    const DTYPE: DType = DType::U64;
+}
+// SAFETY: the type is the one named.
+unsafe impl Element for i8 {
+    const DTYPE: DType = DType::I8;
+}
+// SAFETY: the type is the one named.
+unsafe impl Element for i16 {
+    const DTYPE: DType = DType::I16;
+}
+// SAFETY: the type is the one named.
+unsafe impl Element for i32 {
+    const DTYPE: DType = DType::I32;
+}
+// SAFETY: the type is the one named.
+unsafe impl Element for i64 {
+    const DTYPE: DType = DType::I64;
+}
+// SAFETY: f32 is binary32.
+unsafe impl Element for f32 {
+    const DTYPE: DType = DType::F32;
+}
+// SAFETY: f64 is binary64.
+unsafe impl Element for f64 {
+    const DTYPE: DType = DType::F64;
+}
+#[cfg(feature = "half")]
+// SAFETY: half::f16 is a transparent binary16.
+unsafe impl Element for half::f16 {
+    const DTYPE: DType = DType::F16;
+}
+#[cfg(feature = "half")]
+// SAFETY: half::bf16 is a transparent bfloat16.
+unsafe impl Element for half::bf16 {
+    const DTYPE: DType = DType::BF16;
+}
+#[cfg(feature = "num-complex")]
+// SAFETY: Complex is repr(C) with the real part first.
+unsafe impl Element for num_complex::Complex<f32> {
+    const DTYPE: DType = DType::Complex64;
+}
+#[cfg(feature = "num-complex")]
+// SAFETY: Complex is repr(C) with the real part first.
+unsafe impl Element for num_complex::Complex<f64> {
+    const DTYPE: DType = DType::Complex128;
+}

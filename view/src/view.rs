@@ -1,0 +1,194 @@
+//! What an array says of itself: pointer, length, layout and place.
+
+use std::ffi::c_void;
+
+/// A device array as a launch sees it. Plain data: it keeps nothing alive.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    pointer: u64,
+    len: usize,
+    layout: Layout<'a>,
+    place: Place,
+    read_only: bool,
+    exclusive: bool,
+}
+
+/// How the elements of a [`View`] lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout<'a> {
+    /// One after another, without gaps.
+    Contiguous,
+    /// In `shape.len()` dimensions; `strides` are in elements, may be zero or negative, and lead
+    /// from the view's pointer.
+    Strided {
+        /// The number of elements along each dimension.
+        shape: &'a [usize],
+        /// The distance, in elements, between neighbours along each dimension.
+        strides: &'a [isize],
+    },
+}
+
+/// Where the memory of a [`View`] may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// In one context: the driver's `CUcontext`, and the ordinal of its device.
+    Context {
+        /// The `CUcontext`.
+        context: *mut c_void,
+        /// The ordinal of the context's device.
+        device: i32,
+    },
+    /// In any context of the device with this ordinal.
+    Device(i32),
+    /// On every device: managed memory, and host memory that is pinned and mapped.
+    Everywhere,
+}
+
+impl<'a> View<'a> {
+    /// `len` contiguous elements from the device address `pointer` on.
+    ///
+    /// ```
+    /// use gridcall_view::{Place, View};
+    /// let view = View::new(0x7000, 12, Place::Device(0));
+    /// assert_eq!((view.pointer(), view.len()), (0x7000, 12));
+    /// assert!(view.is_contiguous());
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub const fn new(pointer: u64, len: usize, place: Place) -> View<'a> {
+        View {
+            pointer,
+            len,
+            layout: Layout::Contiguous,
+            place,
+            read_only: false,
+            exclusive: false,
+        }
+    }
+
+    /// Elements in dimensions. `pointer` is the address of the element at index 0 of each.
+    ///
+    /// `None` if `shape` and `strides` have different lengths, or the number of elements
+    /// overflows.
+    ///
+    /// ```
+    /// use gridcall_view::{Place, View};
+    /// let transposed = View::strided(0x7000, &[3, 2], &[1, 3], Place::Device(0)).unwrap();
+    /// assert_eq!(transposed.len(), 6);
+    /// assert!(!transposed.is_contiguous());
+    /// // Strides of dimensions of length 1 mean nothing.
+    /// assert!(View::strided(0x7000, &[1, 4], &[99, 1], Place::Device(0)).unwrap().is_contiguous());
+    /// ```
+    #[must_use]
+    pub fn strided(
+        pointer: u64,
+        shape: &'a [usize],
+        strides: &'a [isize],
+        place: Place,
+    ) -> Option<View<'a>> {
+        if shape.len() != strides.len() {
+            return None;
+        }
+        let len = if shape.contains(&0) {
+            0
+        } else {
+            shape
+                .iter()
+                .try_fold(1_usize, |len, &n| len.checked_mul(n))?
+        };
+        Some(View {
+            layout: Layout::Strided { shape, strides },
+            ..View::new(pointer, len, place)
+        })
+    }
+
+    /// The same view, marked as not to be written: a launch that writes it is refused.
+    #[must_use]
+    #[inline(always)]
+    pub const fn read_only(mut self) -> View<'a> {
+        self.read_only = true;
+        self
+    }
+
+    /// The same view, marked as guarded by Rust's borrow rules: no other safe view can overlap
+    /// one that is written. Overlap is looked for between all others.
+    #[must_use]
+    #[inline(always)]
+    pub const fn exclusive(mut self) -> View<'a> {
+        self.exclusive = true;
+        self
+    }
+
+    /// The device address of the first element (of index 0 in each dimension).
+    #[must_use]
+    #[inline(always)]
+    pub const fn pointer(&self) -> u64 {
+        self.pointer
+    }
+
+    /// The number of elements.
+    #[must_use]
+    #[inline(always)]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How the elements lie in memory.
+    #[must_use]
+    #[inline(always)]
+    pub const fn layout(&self) -> Layout<'a> {
+        self.layout
+    }
+
+    /// Where the memory may be used.
+    #[must_use]
+    #[inline(always)]
+    pub const fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Whether the view was marked [`read_only`](View::read_only).
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Whether the view was marked [`exclusive`](View::exclusive).
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    /// Whether the elements follow one another without gaps, in row-major order.
+    ///
+    /// Strides of dimensions of length 1 do not count, and an empty view is contiguous.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_contiguous(&self) -> bool {
+        match self.layout {
+            Layout::Contiguous => true,
+            Layout::Strided { shape, strides } => self.len == 0 || row_major(shape, strides),
+        }
+    }
+}
+
+fn row_major(shape: &[usize], strides: &[isize]) -> bool {
+    let mut expected = 1_isize;
+    shape.iter().zip(strides).rev().all(|(&n, &stride)| {
+        let fits = n == 1 || stride == expected;
+        // The product of all lengths fits a usize; where it exceeds an isize, no stride equals it.
+        expected = expected.saturating_mul(isize::try_from(n).unwrap_or(isize::MAX));
+        fits
+    })
+}
