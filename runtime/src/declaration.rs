@@ -1,0 +1,104 @@
+//! What `#[kernel]` hands over: a kernel as declared and as found in its PTX.
+
+/// A declared kernel. Made by `#[kernel]`.
+#[derive(Debug)]
+pub struct Declaration {
+    /// The function's name in Rust.
+    pub kernel: &'static str,
+    /// The entry's name in the PTX.
+    pub entry: &'static str,
+    /// The PTX.
+    pub image: &'static Image,
+    /// The source file of the declaration.
+    pub file: &'static str,
+    /// The line of the declaration.
+    pub line: u32,
+    /// Whether every caller is safe (`safe fn`).
+    pub safe: bool,
+    /// The parameters in order, laid out as in the PTX.
+    pub params: &'static [Param],
+    /// The end of the last parameter in bytes, without padding behind it.
+    pub params_size: usize,
+    /// The contracts, as declared.
+    pub requires: &'static [&'static str],
+    /// `#[block(..)]`.
+    pub block: Option<[u32; 3]>,
+    /// The entry's `.reqntid`.
+    pub reqntid: Option<[u32; 3]>,
+    /// The entry's `.maxntid`.
+    pub maxntid: Option<[u32; 3]>,
+    /// Pairs of parameters that may overlap though one is written, the lower index first.
+    pub may_alias: &'static [(usize, usize)],
+}
+
+impl Declaration {
+    /// The arguments of a launch, one on a line, read back from its parameter block.
+    #[cold]
+    pub(crate) fn describe_arguments(&self, params: &[u8]) -> String {
+        self.params
+            .iter()
+            .enumerate()
+            .map(|(index, param)| {
+                let bytes = params
+                    .get(param.offset..)
+                    .and_then(|rest| rest.get(..param.size));
+                let value = bytes.map_or_else(String::new, |bytes| param.describe(bytes));
+                format!(
+                    "\n  parameter {index}, `{}: {}` = {value}",
+                    param.name, param.ty
+                )
+            })
+            .collect()
+    }
+}
+
+/// A compiled module. Made by `#[kernel]`.
+#[derive(Debug)]
+pub struct Image {
+    /// The PTX file, as the declaration names it.
+    pub path: &'static str,
+    /// Its text, with a NUL behind it.
+    pub ptx: &'static str,
+    /// Its `.version`.
+    pub version: (u32, u32),
+    /// Its `.target`, with options.
+    pub target: &'static str,
+}
+
+/// A declared parameter. Made by `#[kernel]`.
+#[derive(Debug)]
+pub struct Param {
+    /// Its name in Rust.
+    pub name: &'static str,
+    /// Its type, as declared.
+    pub ty: &'static str,
+    /// Its place in the parameter block in bytes.
+    pub offset: usize,
+    /// Its size in bytes.
+    pub size: usize,
+    /// Its alignment in bytes.
+    pub align: usize,
+}
+
+impl Param {
+    fn describe(&self, bytes: &[u8]) -> String {
+        macro_rules! scalar {
+            ($($scalar:ident),+) => {
+                match self.ty {
+                    $(stringify!($scalar) => bytes
+                        .try_into()
+                        .map(|bytes| $scalar::from_ne_bytes(bytes).to_string())
+                        .ok(),)+
+                    "bool" => Some((bytes != [0]).to_string()),
+                    _ if self.ty.starts_with('&') || self.ty.starts_with("Option") => bytes
+                        .try_into()
+                        .map(|bytes| format!("device address {:#x}", u64::from_ne_bytes(bytes)))
+                        .ok(),
+                    _ => None,
+                }
+            };
+        }
+        scalar!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize, f32, f64)
+            .unwrap_or_else(|| format!("bytes {bytes:02x?}"))
+    }
+}

@@ -1,0 +1,233 @@
+//! The driver's functions that we call ourselves, resolved once from the library that is loaded.
+//!
+//! cudarc has bindings for most of them. Ours are for the launch path, where a resolved pointer
+//! costs one load; for functions newer than the oldest bindings a user may have chosen; and for
+//! programs in which cudarc links the driver instead of opening it, where asking cudarc whether
+//! the driver is there is not possible.
+
+use std::{
+    ffi::{CStr, c_char, c_int, c_uint, c_void},
+    fmt,
+    sync::OnceLock,
+};
+
+use cudarc::driver::sys::{CUcontext, CUdevice, CUfunction, CUmodule, CUstream};
+use libloading::Library;
+
+use crate::error::{LoadError, LoadErrorKind};
+
+/// A `CUresult` that need not be one that any bindings know.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct DriverCode(pub(crate) c_uint);
+
+pub(crate) const SUCCESS: DriverCode = DriverCode(0);
+
+/// The functions, by their names in the driver's header without the prefix.
+#[derive(Debug)]
+#[expect(clippy::struct_field_names, reason = "the names are the driver's")]
+pub(crate) struct Driver {
+    pub(crate) init: unsafe extern "C" fn(c_uint) -> DriverCode,
+    pub(crate) driver_get_version: unsafe extern "C" fn(*mut c_int) -> DriverCode,
+    pub(crate) device_get_count: unsafe extern "C" fn(*mut c_int) -> DriverCode,
+    pub(crate) device_get_attribute:
+        unsafe extern "C" fn(*mut c_int, c_int, CUdevice) -> DriverCode,
+    pub(crate) ctx_get_current: unsafe extern "C" fn(*mut CUcontext) -> DriverCode,
+    pub(crate) stream_is_capturing: unsafe extern "C" fn(CUstream, *mut c_uint) -> DriverCode,
+    pub(crate) stream_synchronize: unsafe extern "C" fn(CUstream) -> DriverCode,
+    pub(crate) module_load_data_ex: unsafe extern "C" fn(
+        *mut CUmodule,
+        *const c_void,
+        c_uint,
+        *mut c_uint,
+        *mut *mut c_void,
+    ) -> DriverCode,
+    pub(crate) module_unload: unsafe extern "C" fn(CUmodule) -> DriverCode,
+    pub(crate) module_get_function:
+        unsafe extern "C" fn(*mut CUfunction, CUmodule, *const c_char) -> DriverCode,
+    pub(crate) func_get_attribute:
+        unsafe extern "C" fn(*mut c_int, c_uint, CUfunction) -> DriverCode,
+    pub(crate) func_set_attribute: unsafe extern "C" fn(CUfunction, c_uint, c_int) -> DriverCode,
+    pub(crate) occupancy_max_active_blocks_per_multiprocessor:
+        unsafe extern "C" fn(*mut c_int, CUfunction, c_int, usize) -> DriverCode,
+    pub(crate) launch_kernel: LaunchKernel,
+    get_error_name: unsafe extern "C" fn(DriverCode, *mut *const c_char) -> DriverCode,
+    get_error_string: unsafe extern "C" fn(DriverCode, *mut *const c_char) -> DriverCode,
+    /// Since CUDA 12.4.
+    pub(crate) func_get_param_info:
+        Option<unsafe extern "C" fn(CUfunction, usize, *mut usize, *mut usize) -> DriverCode>,
+    /// Keeps the functions where they are.
+    _library: Library,
+}
+
+type LaunchKernel = unsafe extern "C" fn(
+    CUfunction,
+    c_uint,
+    c_uint,
+    c_uint,
+    c_uint,
+    c_uint,
+    c_uint,
+    c_uint,
+    CUstream,
+    *mut *mut c_void,
+    *mut *mut c_void,
+) -> DriverCode;
+
+#[cfg(not(windows))]
+const LIBRARY: &str = "libcuda.so.1";
+#[cfg(windows)]
+const LIBRARY: &str = "nvcuda.dll";
+
+/// The driver, opened at the first call.
+///
+/// That there is none is not remembered: one may be installed into the process later.
+pub(crate) fn driver() -> Result<&'static Driver, LoadError> {
+    static DRIVER: OnceLock<Driver> = OnceLock::new();
+    if let Some(driver) = DRIVER.get() {
+        return Ok(driver);
+    }
+    let driver = open()?;
+    Ok(DRIVER.get_or_init(|| driver))
+}
+
+fn open() -> Result<Driver, LoadError> {
+    // SAFETY: opening the driver runs its initialisers, which every CUDA program does.
+    let library = unsafe { Library::new(LIBRARY) }.map_err(|error| {
+        LoadError::from(LoadErrorKind::NoDriver {
+            library: LIBRARY,
+            reason: error.to_string(),
+        })
+    })?;
+    macro_rules! function {
+        ($name:literal) => {{
+            // SAFETY: the type of the field it is assigned to is the function's type in cuda.h.
+            let function = unsafe { library.get($name) };
+            *function.map_err(|_| {
+                LoadError::from(LoadErrorKind::OldDriver {
+                    function: std::str::from_utf8($name).unwrap_or_default(),
+                })
+            })?
+        }};
+    }
+    // SAFETY: the type is the function's type in cuda.h.
+    let func_get_param_info = unsafe { library.get(b"cuFuncGetParamInfo") }
+        .ok()
+        .map(|f| *f);
+    Ok(Driver {
+        init: function!(b"cuInit"),
+        driver_get_version: function!(b"cuDriverGetVersion"),
+        device_get_count: function!(b"cuDeviceGetCount"),
+        device_get_attribute: function!(b"cuDeviceGetAttribute"),
+        ctx_get_current: function!(b"cuCtxGetCurrent"),
+        stream_is_capturing: function!(b"cuStreamIsCapturing"),
+        stream_synchronize: function!(b"cuStreamSynchronize"),
+        module_load_data_ex: function!(b"cuModuleLoadDataEx"),
+        module_unload: function!(b"cuModuleUnload"),
+        module_get_function: function!(b"cuModuleGetFunction"),
+        func_get_attribute: function!(b"cuFuncGetAttribute"),
+        func_set_attribute: function!(b"cuFuncSetAttribute"),
+        occupancy_max_active_blocks_per_multiprocessor: function!(
+            b"cuOccupancyMaxActiveBlocksPerMultiprocessor"
+        ),
+        launch_kernel: function!(b"cuLaunchKernel"),
+        get_error_name: function!(b"cuGetErrorName"),
+        get_error_string: function!(b"cuGetErrorString"),
+        func_get_param_info,
+        _library: library,
+    })
+}
+
+impl Driver {
+    /// The CUDA version the driver supports: 1000 × major + 10 × minor.
+    pub(crate) fn version(&self) -> Result<u32, DriverCode> {
+        let mut version = 0;
+        // SAFETY: `version` is a place for the answer.
+        unsafe { (self.driver_get_version)(&raw mut version) }.result()?;
+        Ok(version.unsigned_abs())
+    }
+
+    /// The attribute of a device, by its number in `CUdevice_attribute`.
+    pub(crate) fn device_attribute(
+        &self,
+        device: CUdevice,
+        attribute: c_int,
+    ) -> Result<u32, DriverCode> {
+        let mut value = 0;
+        // SAFETY: `value` is a place for the answer; the driver refuses unknown devices.
+        unsafe { (self.device_get_attribute)(&raw mut value, attribute, device) }.result()?;
+        Ok(value.unsigned_abs())
+    }
+
+    /// The attribute of a function, by its number in `CUfunction_attribute`.
+    ///
+    /// # Safety
+    ///
+    /// `function` must be loaded.
+    pub(crate) unsafe fn function_attribute(
+        &self,
+        function: CUfunction,
+        attribute: c_uint,
+    ) -> Result<u32, DriverCode> {
+        let mut value = 0;
+        // SAFETY: `value` is a place for the answer and, by the caller, the function is loaded.
+        unsafe { (self.func_get_attribute)(&raw mut value, attribute, function) }.result()?;
+        Ok(value.unsigned_abs())
+    }
+}
+
+impl DriverCode {
+    /// The number, as in `CUresult`.
+    #[must_use]
+    pub const fn code(self) -> u32 {
+        self.0
+    }
+
+    /// The driver's name of the error, such as `CUDA_ERROR_INVALID_VALUE`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.text(|driver| driver.get_error_name)
+            .unwrap_or("unknown error")
+    }
+
+    /// The driver's description of the error.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        self.text(|driver| driver.get_error_string)
+            .unwrap_or("no description")
+    }
+
+    #[inline(always)]
+    pub(crate) fn result(self) -> Result<(), DriverCode> {
+        if self == SUCCESS { Ok(()) } else { Err(self) }
+    }
+
+    fn text(
+        self,
+        function: impl Fn(&Driver) -> unsafe extern "C" fn(DriverCode, *mut *const c_char) -> DriverCode,
+    ) -> Option<&'static str> {
+        let function = function(driver().ok()?);
+        let mut text = std::ptr::null();
+        // SAFETY: `text` is a place for the answer; an unknown code is refused.
+        let answer = unsafe { function(self, &raw mut text) };
+        if answer != SUCCESS || text.is_null() {
+            return None;
+        }
+        // SAFETY: on success the text is a C string that lives as long as the driver.
+        unsafe { CStr::from_ptr(text) }.to_str().ok()
+    }
+}
+
+impl fmt::Display for DriverCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): {}", self.name(), self.0, self.description())
+    }
+}
+
+impl fmt::Debug for DriverCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for DriverCode {}

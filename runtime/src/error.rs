@@ -1,0 +1,523 @@
+//! What can go wrong, in the user's terms. Every message is made here.
+
+use std::{borrow::Cow, fmt};
+
+use cudarc::driver::DriverError;
+use gridcall_view::ViewError;
+
+use crate::{driver::DriverCode, launch::Block};
+
+/// Why a kernel could not be loaded, or a device not be opened.
+///
+/// One word, so that a `Result` of it costs nothing on success.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct LoadError(Box<LoadErrorKind>);
+
+/// What a [`LoadError`] is about.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadErrorKind {
+    /// There is no driver library.
+    #[error(
+        "no CUDA driver found: `{library}` cannot be opened ({reason}); install the NVIDIA driver, or run on a machine that has one"
+    )]
+    NoDriver {
+        /// The library's file name.
+        library: &'static str,
+        /// The loader's words.
+        reason: String,
+    },
+    /// The driver library lacks a function that every supported driver has.
+    #[error("the CUDA driver is too old: it has no `{function}`; update the NVIDIA driver")]
+    OldDriver {
+        /// The function that is missing.
+        function: &'static str,
+    },
+    /// The driver is there and cannot be used.
+    #[error("the CUDA driver cannot be used: {code}{cure}")]
+    DriverUnusable {
+        /// The driver's answer to `cuInit`.
+        code: DriverCode,
+        /// What to do, if that is known; begins with a semicolon.
+        cure: &'static str,
+    },
+    /// There is no device of that number.
+    #[error("there is no CUDA device {ordinal}: the driver counts {count}")]
+    NoDevice {
+        /// The device that was asked for, from 0.
+        ordinal: usize,
+        /// How many there are.
+        count: u32,
+    },
+    /// An error of the past, stored in the context by a call that could not return it.
+    #[error(
+        "an earlier error is stored in the context: {0}; it is not of this call, and everything enqueued since is in doubt"
+    )]
+    Earlier(DriverError),
+    /// Loading would break the capture that the stream is in.
+    #[error(
+        "kernel `{kernel}` is not loaded yet, and its stream is being captured into a graph; load it before the capture, with `{kernel}::load(&ctx)`"
+    )]
+    Capturing {
+        /// The kernel's name in Rust.
+        kernel: &'static str,
+    },
+    /// The PTX is of a newer version than the driver reads.
+    #[error(
+        "kernel `{kernel}`: `{path}` is PTX ISA {}.{}{}, and this driver supports up to CUDA {}.{}{}; update the driver, or compile with an older toolkit",
+        ptx.0, ptx.1, toolkit(*ptx), driver / 1000, driver % 1000 / 10, isa(*driver)
+    )]
+    PtxTooNew {
+        /// The kernel's name in Rust.
+        kernel: &'static str,
+        /// The PTX file, as the declaration names it.
+        path: &'static str,
+        /// The file's `.version`.
+        ptx: (u32, u32),
+        /// What `cuDriverGetVersion` answers: 1000 × major + 10 × minor.
+        driver: u32,
+    },
+    /// The PTX is for another architecture.
+    #[error(
+        "kernel `{kernel}`: `{path}` is compiled for `{target}`, which a device of compute capability {}.{} cannot run; compile for `compute_{}{}` or lower, without a suffix",
+        capability.0, capability.1, capability.0, capability.1
+    )]
+    WrongTarget {
+        /// The kernel's name in Rust.
+        kernel: &'static str,
+        /// The PTX file, as the declaration names it.
+        path: &'static str,
+        /// The file's `.target`.
+        target: &'static str,
+        /// The device's compute capability.
+        capability: (u32, u32),
+    },
+    /// The driver's compiler refused the PTX.
+    #[error("kernel `{kernel}`: the driver cannot compile `{path}`: {code}{log}{hint}")]
+    Jit {
+        /// The kernel's name in Rust.
+        kernel: &'static str,
+        /// The PTX file, as the declaration names it.
+        path: &'static str,
+        /// The driver's answer.
+        code: DriverCode,
+        /// The compiler's own log, each line on a line of its own, or empty.
+        log: String,
+        /// What to do, if the log shows it, or empty.
+        hint: &'static str,
+    },
+    /// The module loaded, and has no such entry.
+    #[error(
+        "kernel `{kernel}`: the driver finds no entry `{entry}` in `{path}`, though the file had one when the crate was compiled"
+    )]
+    NoEntry {
+        /// The kernel's name in Rust.
+        kernel: &'static str,
+        /// The entry's name.
+        entry: &'static str,
+        /// The PTX file, as the declaration names it.
+        path: &'static str,
+    },
+    /// The loaded kernel takes other parameters than the declaration says.
+    #[error(
+        "kernel `{kernel}`: parameter {index}, `{name}`, is {declared} bytes at offset {offset} in `{path}`, but the loaded kernel takes {found}"
+    )]
+    Parameters {
+        /// The kernel's name in Rust.
+        kernel: &'static str,
+        /// The PTX file, as the declaration names it.
+        path: &'static str,
+        /// The parameter, from 0.
+        index: usize,
+        /// Its name.
+        name: &'static str,
+        /// Its size by the declaration, in bytes.
+        declared: usize,
+        /// Its offset by the declaration, in bytes.
+        offset: usize,
+        /// What the driver says of it.
+        found: String,
+    },
+    /// Another call of the driver failed.
+    #[error("kernel `{kernel}`: {call} failed: {code}")]
+    Driver {
+        /// The kernel's name in Rust.
+        kernel: &'static str,
+        /// The driver's function.
+        call: &'static str,
+        /// Its answer.
+        code: DriverCode,
+    },
+    /// The context could not be created or made current.
+    #[error("cannot use the context of device {ordinal}: {source}")]
+    Context {
+        /// The device.
+        ordinal: usize,
+        /// cudarc's error.
+        source: DriverError,
+    },
+}
+
+impl LoadError {
+    /// What the error is about.
+    #[must_use]
+    pub fn kind(&self) -> &LoadErrorKind {
+        &self.0
+    }
+}
+
+impl From<LoadErrorKind> for LoadError {
+    #[cold]
+    fn from(kind: LoadErrorKind) -> LoadError {
+        LoadError(Box::new(kind))
+    }
+}
+
+/// Why a kernel was not launched, or, for [`LaunchErrorKind::Finish`] and
+/// [`LaunchErrorKind::Fault`], what went wrong after it was.
+///
+/// One word, so that a `Result` of it costs nothing on success.
+#[derive(Debug, thiserror::Error)]
+#[error("kernel `{}`: {}", .0.kernel, .0.kind)]
+pub struct LaunchError(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kernel: &'static str,
+    kind: LaunchErrorKind,
+}
+
+/// What a [`LaunchError`] is about.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchErrorKind {
+    /// The kernel could not be loaded.
+    #[error("{0}")]
+    Load(LoadError),
+    /// An error of the past, stored in the context by a call that could not return it.
+    #[error(
+        "an earlier error is stored in the context: {0}; it is not of this launch, which was not made, and everything enqueued since is in doubt"
+    )]
+    Earlier(DriverError),
+    /// The stream is being captured.
+    #[error(
+        "the stream is being captured into a graph; events recorded in a capture would poison every later use of the arrays, so safe launches refuse it"
+    )]
+    Capturing,
+    /// The handle was loaded in another context than the stream's.
+    #[error(
+        "the kernel was loaded in a context of device {kernel}, the stream belongs to another context, of device {stream}; load it with that stream's context"
+    )]
+    OtherContext {
+        /// The device of the context in which the kernel was loaded.
+        kernel: usize,
+        /// The stream's device.
+        stream: usize,
+    },
+    /// An argument cannot be used.
+    #[error("argument `{name}` (parameter {index}, {ty}): {error}")]
+    Argument {
+        /// The parameter, from 0.
+        index: usize,
+        /// Its name.
+        name: &'static str,
+        /// Its declared type.
+        ty: &'static str,
+        /// Why not.
+        error: ArgumentError,
+    },
+    /// A `#[requires]` does not hold.
+    #[error("the launch needs `{requirement}`, but {values}")]
+    Requirement {
+        /// The expression, as declared.
+        requirement: &'static str,
+        /// What the names in it stand for.
+        values: String,
+    },
+    /// The grid, the block or the shared memory is not possible.
+    #[error("{0}")]
+    Geometry(GeometryError),
+    /// The driver refused the launch.
+    #[error("{call} failed: {code}{explanation}")]
+    Driver {
+        /// The driver's function.
+        call: &'static str,
+        /// Its answer.
+        code: DriverCode,
+        /// What it was asked for and what its limits are, or empty.
+        explanation: String,
+    },
+    /// The kernel was launched, but its use of an argument could not be recorded; the stream has
+    /// been synchronised, so that nothing is freed too early.
+    #[error(
+        "the kernel was launched, but its use of argument `{name}` (parameter {index}) could not be recorded: {error}"
+    )]
+    Finish {
+        /// The parameter, from 0.
+        index: usize,
+        /// Its name.
+        name: &'static str,
+        /// Why not.
+        error: ViewError,
+    },
+    /// With `GRIDCALL_SYNC=1`: the kernel ran and failed.
+    #[error(
+        "declared at {file}:{line}, failed while it ran: {code}\n  grid {grid:?}, block {block:?}, {shared_mem_bytes} bytes of dynamic shared memory{arguments}"
+    )]
+    Fault {
+        /// The source file of the declaration.
+        file: &'static str,
+        /// The line of the declaration.
+        line: u32,
+        /// What the synchronisation answered.
+        code: DriverCode,
+        /// Blocks along x, y and z.
+        grid: [u32; 3],
+        /// Threads along x, y and z.
+        block: [u32; 3],
+        /// Dynamic shared memory of a block in bytes.
+        shared_mem_bytes: u32,
+        /// The arguments, one on a line.
+        arguments: String,
+    },
+}
+
+/// Why an array cannot be an argument.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArgumentError {
+    /// The array says so.
+    #[error("{0}")]
+    View(ViewError),
+    /// The array is on another device.
+    #[error("the array is on device {array}, the stream is on device {stream}")]
+    OtherDevice {
+        /// The array's device.
+        array: i32,
+        /// The stream's device.
+        stream: i32,
+    },
+    /// The array is on the stream's device, in another context.
+    #[error("the array belongs to another context of device {device} than the stream")]
+    OtherContext {
+        /// The device of both.
+        device: i32,
+    },
+    /// The first element is not aligned as the kernel needs.
+    #[error(
+        "the array begins at an address that is aligned to {found} bytes only, the kernel needs {needed}; views that begin inside a buffer must begin at a multiple of that"
+    )]
+    Misaligned {
+        /// The largest power of two that divides the address.
+        found: u64,
+        /// The alignment needed, in bytes.
+        needed: usize,
+    },
+    /// The array overlaps another that the kernel takes.
+    #[error(
+        "the array overlaps argument `{other}` (parameter {other_index}), and the kernel writes to one of them; pass separate arrays, or declare #[may_alias(..)] if the kernel allows it"
+    )]
+    Overlap {
+        /// The other parameter's name.
+        other: &'static str,
+        /// The other parameter, from 0.
+        other_index: usize,
+    },
+}
+
+/// Why a grid, block or size of shared memory is not possible.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GeometryError {
+    /// An explicit grid has no blocks.
+    #[error("grid.{axis} is 0; only a launch made by `cover` may be empty")]
+    ZeroGrid {
+        /// The axis.
+        axis: Axis,
+    },
+    /// A block has no threads.
+    #[error("block.{axis} is 0")]
+    ZeroBlock {
+        /// The axis.
+        axis: Axis,
+    },
+    /// The extent given to `cover` is negative.
+    #[error("cannot cover {extent} elements along {axis}")]
+    NegativeExtent {
+        /// The axis.
+        axis: Axis,
+        /// The extent.
+        extent: i64,
+    },
+    /// Too many blocks along one axis.
+    #[error("grid.{axis} is {blocks}, the device allows {limit}")]
+    GridTooLarge {
+        /// The axis.
+        axis: Axis,
+        /// The number of blocks.
+        blocks: u64,
+        /// The device's limit.
+        limit: u32,
+    },
+    /// Too many threads along one axis.
+    #[error("block.{axis} is {threads}, the device allows {limit}")]
+    BlockTooLarge {
+        /// The axis.
+        axis: Axis,
+        /// The number of threads.
+        threads: u32,
+        /// The device's limit.
+        limit: u32,
+    },
+    /// Too many threads in a block for any kernel.
+    #[error("the block has {threads} threads, the device allows {limit}")]
+    TooManyThreads {
+        /// The number of threads.
+        threads: u64,
+        /// The device's limit.
+        limit: u32,
+    },
+    /// Too many threads in a block for this kernel.
+    #[error("the block has {threads} threads, the kernel can run at most {limit} on this device ({registers} registers a thread{})", bound(*launch_bound))]
+    TooManyThreadsForKernel {
+        /// The number of threads.
+        threads: u64,
+        /// The kernel's limit.
+        limit: u32,
+        /// The registers that one thread takes.
+        registers: u32,
+        /// The kernel's `.maxntid`, if it has one.
+        launch_bound: Option<[u32; 3]>,
+    },
+    /// The kernel is made for another block.
+    #[error("the block is {asked}, the kernel {} {fixed}", if *by_ptx { "is compiled for (.reqntid)" } else { "declares #[block] as" })]
+    OtherBlock {
+        /// The block asked for.
+        asked: Block,
+        /// The kernel's block.
+        fixed: Block,
+        /// Whether the PTX fixes it, not the declaration.
+        by_ptx: bool,
+    },
+    /// More dynamic shared memory than the device has.
+    #[error(
+        "the launch asks for {asked} bytes of dynamic shared memory; this device allows {limit} a block, of which the kernel takes {fixed} itself"
+    )]
+    SharedMemory {
+        /// The bytes asked for.
+        asked: u32,
+        /// The device's limit for a block in bytes.
+        limit: u32,
+        /// The kernel's static shared memory in bytes.
+        fixed: u32,
+    },
+    /// The driver refused the opt-in for shared memory.
+    #[error("cannot opt in to {asked} bytes of dynamic shared memory: {code}")]
+    OptIn {
+        /// The bytes asked for.
+        asked: u32,
+        /// The driver's answer.
+        code: DriverCode,
+    },
+}
+
+/// An axis of a grid or a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// The fastest axis.
+    X,
+    /// The second axis.
+    Y,
+    /// The third axis.
+    Z,
+}
+
+impl LaunchError {
+    #[cold]
+    pub(crate) fn new(kernel: &'static str, kind: LaunchErrorKind) -> LaunchError {
+        LaunchError(Box::new(Inner { kernel, kind }))
+    }
+
+    /// The kernel's name in Rust.
+    #[must_use]
+    pub fn kernel(&self) -> &'static str {
+        self.0.kernel
+    }
+
+    /// What the error is about.
+    #[must_use]
+    pub fn kind(&self) -> &LaunchErrorKind {
+        &self.0.kind
+    }
+}
+
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Axis::X => "x",
+            Axis::Y => "y",
+            Axis::Z => "z",
+        })
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}, {}, {})", self.x, self.y, self.z)
+    }
+}
+
+fn bound(maxntid: Option<[u32; 3]>) -> Cow<'static, str> {
+    match maxntid {
+        None => Cow::Borrowed(""),
+        Some([x, y, z]) => Cow::Owned(format!(", launch bound {x} × {y} × {z}")),
+    }
+}
+
+/// The PTX versions that CUDA toolkits write and drivers of that release read, by NVIDIA's
+/// [release history](https://docs.nvidia.com/cuda/parallel-thread-execution/#release-notes).
+const RELEASES: [(u32, (u32, u32)); 22] = [
+    (11_000, (7, 0)),
+    (11_010, (7, 1)),
+    (11_020, (7, 2)),
+    (11_030, (7, 3)),
+    (11_040, (7, 4)),
+    (11_050, (7, 5)),
+    (11_060, (7, 6)),
+    (11_070, (7, 7)),
+    (11_080, (7, 8)),
+    (12_000, (8, 0)),
+    (12_010, (8, 1)),
+    (12_020, (8, 2)),
+    (12_030, (8, 3)),
+    (12_040, (8, 4)),
+    (12_050, (8, 5)),
+    (12_060, (8, 5)),
+    (12_070, (8, 6)),
+    (12_080, (8, 7)),
+    (12_090, (8, 8)),
+    (13_000, (9, 0)),
+    (13_010, (9, 1)),
+    (13_020, (9, 2)),
+];
+
+/// The toolkit that writes this PTX, for a message.
+fn toolkit(ptx: (u32, u32)) -> String {
+    RELEASES
+        .iter()
+        .find(|(_, isa)| *isa == ptx)
+        .map_or_else(String::new, |(cuda, _)| {
+            format!(" (CUDA {}.{})", cuda / 1000, cuda % 1000 / 10)
+        })
+}
+
+/// The PTX that a driver of this version reads, for a message.
+fn isa(driver: u32) -> String {
+    RELEASES
+        .iter()
+        .find(|(cuda, _)| *cuda == driver)
+        .map_or_else(String::new, |(_, (major, minor))| {
+            format!(" (PTX ISA {major}.{minor})")
+        })
+}

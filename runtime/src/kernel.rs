@@ -1,0 +1,267 @@
+//! The handle of a loaded kernel, and what ties a declaration to it.
+
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+use cudarc::driver::{CudaContext, CudaStream, sys::CUfunction};
+use gridcall_view::{AsDeviceView, AsDeviceViewMut, Guard, StreamRef, View, ViewError};
+
+use crate::{
+    call::Call,
+    cell::KernelCell,
+    error::{LaunchError, LaunchErrorKind, LoadError},
+    launch::Launch,
+    load::Loaded,
+};
+
+/// A kernel that is loaded in one context: `D` is the struct that `#[kernel]` made of its
+/// declaration, `S` whether every caller is safe.
+///
+/// Loaded by `D::load(&ctx)`, at start-up rather than at the first launch. Cheap to clone, may be
+/// sent to and shared between threads, and keeps its context alive.
+///
+/// ```no_run
+/// use gridcall::{Kernel, cover, kernel};
+/// # use gridcall::cudarc::driver::{CudaContext, CudaSlice};
+///
+/// #[kernel(ptx = "../kernels/vector.ptx")]
+/// unsafe extern "C" {
+///     /// y ← a·x + y
+///     #[requires(x.len() >= n, y.len() >= n)]
+///     pub safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);
+/// }
+///
+/// struct Model { saxpy: Kernel<saxpy> }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let ctx = gridcall::device(0)?;
+/// let stream = ctx.default_stream();
+/// let model = Model { saxpy: saxpy::load(&ctx)? };
+/// # let x: CudaSlice<f32> = stream.alloc_zeros(100)?;
+/// # let mut y: CudaSlice<f32> = stream.alloc_zeros(100)?;
+/// model.saxpy.launch(&stream, cover(100), saxpy { n: 100, a: 2.0, x: &x, y: &mut y })?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Kernel<D, S = Safe> {
+    loaded: Arc<Loaded>,
+    context: Arc<CudaContext>,
+    declared: PhantomData<fn() -> (D, S)>,
+}
+
+/// A kernel that is safe for every caller (`safe fn`).
+#[derive(Clone, Copy, Debug)]
+pub struct Safe;
+
+/// A kernel whose callers vouch for something (`unsafe fn`).
+#[derive(Clone, Copy, Debug)]
+pub struct Unsafe;
+
+/// A declaration. Implemented by `#[kernel]`.
+pub trait Declared {
+    /// [`Safe`] or [`Unsafe`].
+    type Safety;
+
+    /// The kernel and where it is loaded.
+    fn cell() -> &'static KernelCell;
+}
+
+/// The arguments of one launch. Implemented by `#[kernel]`.
+///
+/// # Safety
+///
+/// `run` must take every step of the launch path in order, for the kernel of `Declared`.
+pub unsafe trait Arguments {
+    /// The declaration that these are arguments of.
+    type Declared: Declared;
+
+    /// Takes the launch from its description to its end.
+    ///
+    /// # Errors
+    ///
+    /// If any of the steps fails.
+    fn run(self, call: &Call<'_>) -> Result<(), LaunchError>;
+}
+
+impl<D: Declared> Kernel<D, D::Safety> {
+    /// Loads the kernel, unless it is loaded in this context already.
+    #[doc(hidden)]
+    pub fn load(context: &Arc<CudaContext>) -> Result<Self, LoadError> {
+        let loaded = D::cell().get(context)?;
+        Ok(Kernel {
+            loaded,
+            context: context.clone(),
+            declared: PhantomData,
+        })
+    }
+}
+
+impl<D: Declared> Kernel<D, Safe> {
+    /// Launches the kernel on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// If an argument cannot be what the kernel takes, a contract does not hold, the launch's
+    /// shape is not possible here, the stream is being captured, or the driver refuses; in all
+    /// these cases nothing was launched.
+    #[inline(always)]
+    pub fn launch<A: Arguments<Declared = D>>(
+        &self,
+        stream: &CudaStream,
+        launch: impl Into<Launch>,
+        arguments: A,
+    ) -> Result<(), LaunchError> {
+        self.run(stream, launch.into(), arguments)
+    }
+}
+
+impl<D: Declared> Kernel<D, Unsafe> {
+    /// Launches the kernel on `stream`.
+    ///
+    /// # Safety
+    ///
+    /// What the declaration's `# Safety` asks for. Checked are the arguments' types, layouts,
+    /// devices and overlap, and the declared contracts; not that the kernel stays within its
+    /// arrays, nor what raw device pointers point to.
+    ///
+    /// # Errors
+    ///
+    /// As for safe kernels; a stream that is being captured is no error here.
+    #[inline(always)]
+    pub unsafe fn launch<A: Arguments<Declared = D>>(
+        &self,
+        stream: &CudaStream,
+        launch: impl Into<Launch>,
+        arguments: A,
+    ) -> Result<(), LaunchError> {
+        self.run(stream, launch.into(), arguments)
+    }
+}
+
+impl<D, S> Kernel<D, S> {
+    /// The context the kernel is loaded in.
+    #[must_use]
+    pub fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    /// The driver's handle, for driver calls that are not offered here. It lives as long as the
+    /// kernel does.
+    #[must_use]
+    pub fn cu_function(&self) -> CUfunction {
+        self.loaded.function
+    }
+
+    /// The largest number of threads of a block that the kernel can be launched with here.
+    #[must_use]
+    pub fn max_threads_per_block(&self) -> u32 {
+        self.loaded.max_threads_per_block
+    }
+
+    /// The registers that one thread takes.
+    #[must_use]
+    pub fn registers(&self) -> u32 {
+        self.loaded.registers
+    }
+
+    /// The static shared memory of a block in bytes.
+    #[must_use]
+    pub fn static_shared_mem_bytes(&self) -> u32 {
+        self.loaded.static_shared_mem
+    }
+
+    /// The largest dynamic shared memory of a block in bytes.
+    #[must_use]
+    pub fn max_dynamic_shared_mem_bytes(&self) -> u32 {
+        self.loaded.max_dynamic_shared_mem()
+    }
+
+    /// The blocks of `block_threads` threads and so much dynamic shared memory that one
+    /// multiprocessor runs at a time.
+    ///
+    /// # Errors
+    ///
+    /// If the driver refuses.
+    pub fn max_active_blocks_per_multiprocessor(
+        &self,
+        block_threads: u32,
+        dynamic_shared_mem_bytes: usize,
+    ) -> Result<u32, LoadError> {
+        self.loaded
+            .occupancy(&self.context, block_threads, dynamic_shared_mem_bytes)
+    }
+
+    #[inline(always)]
+    fn run<A: Arguments>(
+        &self,
+        stream: &CudaStream,
+        launch: Launch,
+        arguments: A,
+    ) -> Result<(), LaunchError> {
+        if !Arc::ptr_eq(&self.context, stream.context())
+            && self.context.cu_ctx() != stream.context().cu_ctx()
+        {
+            return Err(self.other_context(stream));
+        }
+        let call = Call::begin(&self.loaded, stream, launch)?;
+        arguments.run(&call)
+    }
+
+    #[cold]
+    fn other_context(&self, stream: &CudaStream) -> LaunchError {
+        LaunchError::new(
+            self.loaded.declaration.kernel,
+            LaunchErrorKind::OtherContext {
+                kernel: self.context.ordinal(),
+                stream: stream.context().ordinal(),
+            },
+        )
+    }
+}
+
+impl<D, S> Clone for Kernel<D, S> {
+    fn clone(&self) -> Self {
+        Kernel {
+            loaded: self.loaded.clone(),
+            context: self.context.clone(),
+            declared: PhantomData,
+        }
+    }
+}
+
+impl<D, S> fmt::Debug for Kernel<D, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let declaration = self.loaded.declaration;
+        f.debug_struct("Kernel")
+            .field("kernel", &declaration.kernel)
+            .field("ptx", &declaration.image.path)
+            .field("device", &self.context.ordinal())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Stands for an argument that is not there, where a declaration is named without arguments. It
+/// has no values.
+#[derive(Clone, Copy, Debug)]
+pub enum NoView {}
+
+// SAFETY: there is no value to describe.
+unsafe impl<T> AsDeviceView<T> for NoView {
+    fn describe(&self) -> Result<View<'_>, ViewError> {
+        match *self {}
+    }
+
+    fn acquire<'a>(&'a self, _stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        match *self {}
+    }
+}
+
+// SAFETY: there is no value to describe.
+unsafe impl<T> AsDeviceViewMut<T> for NoView {
+    fn describe_mut(&self) -> Result<View<'_>, ViewError> {
+        match *self {}
+    }
+
+    fn acquire_mut<'a>(&'a mut self, _stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        match *self {}
+    }
+}

@@ -1,0 +1,331 @@
+//! Compares layouts while the user's crate compiles, and says what differs.
+//!
+//! Everything here runs in constants, so the messages are built by hand: a constant can panic
+//! with a text, and cannot format one.
+
+use crate::arg::KernelArg;
+
+/// How CUDA passes a type by value. Made by `#[derive(KernelArg)]`.
+#[derive(Clone, Copy, Debug)]
+pub struct ArgLayout {
+    /// The size in bytes.
+    pub size: usize,
+    /// The alignment in bytes.
+    pub align: usize,
+    /// What PTX declares it as.
+    pub class: Class,
+    /// Whether there is a device pointer in it.
+    pub has_pointer: bool,
+}
+
+/// What PTX declares a parameter as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// `.u8` to `.u64`, `.s8` to `.s64`.
+    Integer,
+    /// `.f32`, `.f64`.
+    Float,
+    /// An array of bytes: a struct, vector or half.
+    Bytes,
+    /// `.b8` to `.b64`: any scalar of the size.
+    Bits,
+}
+
+/// What the PTX expects of a parameter. Made by `#[kernel]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    /// The kernel's name in Rust.
+    pub kernel: &'static str,
+    /// The parameter, from 0.
+    pub index: usize,
+    /// Its name.
+    pub param: &'static str,
+    /// Its type, as declared.
+    pub ty: &'static str,
+    /// Its size in bytes.
+    pub size: usize,
+    /// Its alignment in bytes.
+    pub align: usize,
+    /// What the PTX declares it as.
+    pub class: Class,
+    /// The parameter as the PTX writes it.
+    pub ptx: &'static str,
+    /// The PTX file and line.
+    pub place: &'static str,
+    /// Whether every caller is safe.
+    pub safe: bool,
+}
+
+impl ArgLayout {
+    pub(crate) const fn of_scalar<T>(class: Class) -> ArgLayout {
+        ArgLayout {
+            size: size_of::<T>(),
+            align: align_of::<T>(),
+            class,
+            has_pointer: false,
+        }
+    }
+
+    #[cfg_attr(not(feature = "num-complex"), allow(dead_code))]
+    pub(crate) const fn of_bytes(size: usize, align: usize) -> ArgLayout {
+        ArgLayout {
+            size,
+            align,
+            class: Class::Bytes,
+            has_pointer: false,
+        }
+    }
+
+    pub(crate) const fn of_array(element: ArgLayout, len: usize, stride: usize) -> ArgLayout {
+        assert!(
+            element.size == stride,
+            "an array whose elements have padding cannot be passed"
+        );
+        assert!(
+            len > 0,
+            "an array of no elements cannot be passed to a kernel"
+        );
+        ArgLayout {
+            size: element.size * len,
+            align: element.align,
+            class: Class::Bytes,
+            has_pointer: element.has_pointer,
+        }
+    }
+
+    /// The layout of a `#[repr(C)]` struct: its fields in order, with the place that Rust gives
+    /// each, its layout and its name.
+    ///
+    /// # Panics
+    ///
+    /// While the crate compiles: where CUDA would place a field elsewhere.
+    #[must_use]
+    pub const fn of_struct<T>(fields: &[(usize, ArgLayout, &str)]) -> ArgLayout {
+        let mut end = 0_usize;
+        let mut align = 1;
+        let mut has_pointer = false;
+        let mut index = 0;
+        while index < fields.len() {
+            let (offset, field, name) = fields[index];
+            let expected = end.next_multiple_of(field.align);
+            if offset != expected {
+                let text = Text::new()
+                    .text("field `")
+                    .text(name)
+                    .text("` is at offset ")
+                    .number(offset)
+                    .text(" in Rust, and CUDA places it at ")
+                    .number(expected)
+                    .text(", since it aligns the type to ")
+                    .number(field.align)
+                    .text(" bytes; use a type of that alignment, or add padding fields");
+                panic!("{}", text.as_str());
+            }
+            end = offset + field.size;
+            if field.align > align {
+                align = field.align;
+            }
+            has_pointer |= field.has_pointer;
+            index += 1;
+        }
+        let size = end.next_multiple_of(align);
+        if size != size_of::<T>() {
+            let text = Text::new()
+                .text("the struct has ")
+                .number(size_of::<T>())
+                .text(" bytes in Rust and ")
+                .number(size)
+                .text(" in CUDA, which aligns it to ")
+                .number(align)
+                .text("; give it #[repr(C, align(")
+                .number(align)
+                .text("))]");
+            panic!("{}", text.as_str());
+        }
+        // An alignment that only Rust knows (repr(align)) is the user's word for __align__.
+        let align = if align_of::<T>() > align {
+            align_of::<T>()
+        } else {
+            align
+        };
+        ArgLayout {
+            size,
+            align,
+            class: Class::Bytes,
+            has_pointer,
+        }
+    }
+}
+
+/// Compares the layout of a parameter's type with the PTX.
+///
+/// # Panics
+///
+/// While the crate compiles: if they differ.
+pub const fn check_layout<T: KernelArg>(expected: Expected) {
+    let found = T::LAYOUT;
+    if expected.safe && found.has_pointer {
+        let text = parameter(&expected)
+            .text(" holds a device pointer, which a safe kernel cannot order or keep alive; declare the kernel `unsafe fn`, or pass the array as a parameter of its own");
+        panic!("{}", text.as_str());
+    }
+    let same_class = match expected.class {
+        Class::Bits => !matches!(found.class, Class::Bytes),
+        class => class as u8 == found.class as u8,
+    };
+    if found.size == expected.size && found.align == expected.align && same_class {
+        return;
+    }
+    let text = parameter(&expected)
+        .text(" is ")
+        .text(describe(found.class))
+        .number(found.size)
+        .text(" bytes, aligned to ")
+        .number(found.align)
+        .text(", but ")
+        .text(expected.place)
+        .text(" declares ")
+        .text(expected.ptx)
+        .text(": ")
+        .text(describe(expected.class))
+        .number(expected.size)
+        .text(" bytes, aligned to ")
+        .number(expected.align)
+        .text(cure(&found, &expected));
+    panic!("{}", text.as_str());
+}
+
+/// Refuses element types without a size.
+///
+/// # Panics
+///
+/// While the crate compiles: if `T` has no size.
+pub const fn check_element<T>(kernel: &'static str, index: usize, param: &'static str) {
+    if size_of::<T>() == 0 {
+        let text = Text::new()
+            .text("parameter ")
+            .number(index)
+            .text(", `")
+            .text(param)
+            .text("`, of `")
+            .text(kernel)
+            .text("` is an array of a type without a size, which the device cannot have");
+        panic!("{}", text.as_str());
+    }
+}
+
+const fn parameter(expected: &Expected) -> Text {
+    Text::new()
+        .text("parameter ")
+        .number(expected.index)
+        .text(", `")
+        .text(expected.param)
+        .text("`, of `")
+        .text(expected.kernel)
+        .text("`: `")
+        .text(expected.ty)
+        .text("`")
+}
+
+const fn describe(class: Class) -> &'static str {
+    match class {
+        Class::Integer => "an integer of ",
+        Class::Float => "a float of ",
+        Class::Bytes => "a struct of ",
+        Class::Bits => "a scalar of ",
+    }
+}
+
+const fn cure(found: &ArgLayout, expected: &Expected) -> &'static str {
+    match (expected.class, expected.size, expected.align) {
+        (Class::Bytes, 12, 4) if found.size == 16 => {
+            "; CUDA's `float3` has 12 bytes: use `Float3` or `[f32; 3]`"
+        }
+        (Class::Bytes, _, 16) if found.align < 16 => {
+            "; CUDA's 16-byte vectors, such as `float4`, are aligned to 16: use `Float4` and the like"
+        }
+        (Class::Bytes, _, 8) if found.align < 8 => {
+            "; CUDA's 8-byte vectors, such as `float2`, are aligned to 8: use `Float2` and the like"
+        }
+        (Class::Integer, 8, _) if found.size == 4 => "; C's `size_t` is `usize`",
+        _ => "",
+    }
+}
+
+/// A text put together in a constant.
+#[derive(Clone, Copy)]
+struct Text {
+    bytes: [u8; 1024],
+    len: usize,
+}
+
+impl Text {
+    const fn new() -> Text {
+        Text {
+            bytes: [0; 1024],
+            len: 0,
+        }
+    }
+
+    /// Appends a text; what does not fit is left out, and only a message grows shorter by it.
+    const fn text(mut self, text: &str) -> Text {
+        let bytes = text.as_bytes();
+        if self.len + bytes.len() > self.bytes.len() {
+            return self;
+        }
+        let mut index = 0;
+        while index < bytes.len() {
+            self.bytes[self.len] = bytes[index];
+            self.len += 1;
+            index += 1;
+        }
+        self
+    }
+
+    const fn number(self, number: usize) -> Text {
+        let mut digits = [0_u8; 20];
+        let mut first = digits.len();
+        let mut rest = number;
+        loop {
+            first -= 1;
+            digits[first] = b"0123456789"[rest % 10];
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        match std::str::from_utf8(digits.split_at(first).1) {
+            Ok(digits) => self.text(digits),
+            Err(_) => self,
+        }
+    }
+
+    const fn as_str(&self) -> &str {
+        match std::str::from_utf8(self.bytes.split_at(self.len).0) {
+            Ok(text) => text,
+            Err(_) => "the layouts differ",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_holds_what_was_put_in() {
+        let text = Text::new()
+            .text("a ")
+            .number(0)
+            .text(" b ")
+            .number(usize::MAX);
+        assert_eq!(text.as_str(), format!("a 0 b {}", usize::MAX));
+    }
+
+    #[test]
+    fn a_text_that_is_full_stays_readable() {
+        let long = "x".repeat(1000);
+        let text = Text::new().text(&long).text(&long).text("end");
+        assert_eq!(text.as_str(), format!("{long}end"));
+    }
+}

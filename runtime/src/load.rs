@@ -1,0 +1,567 @@
+//! Loads a declared kernel into a context: module, function, limits.
+
+use std::{
+    ffi::{CString, c_uint, c_void},
+    ptr,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use cudarc::driver::{
+    CudaContext,
+    sys::{CUfunction, CUmodule},
+};
+
+use crate::{
+    declaration::{Declaration, Image},
+    driver::{Driver, DriverCode, SUCCESS, driver},
+    error::{GeometryError, LoadError, LoadErrorKind},
+    launch::Block,
+};
+
+/// A kernel in one context, with all that a launch compares against.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) declaration: &'static Declaration,
+    pub(crate) driver: &'static Driver,
+    pub(crate) function: CUfunction,
+    /// Whether one packed buffer may carry the parameters.
+    pub(crate) packed: bool,
+    /// Whether each launch is followed by a synchronisation (`GRIDCALL_SYNC=1`).
+    pub(crate) synchronous: bool,
+    pub(crate) limits: Limits,
+    /// Threads of a block that this kernel can run with, by its registers and launch bound.
+    pub(crate) max_threads_per_block: u32,
+    /// Registers of a thread.
+    pub(crate) registers: u32,
+    /// Bytes of static shared memory.
+    pub(crate) static_shared_mem: u32,
+    /// Bytes of dynamic shared memory that need no further opt-in.
+    granted_shared_mem: AtomicU32,
+    /// The block the kernel must be launched with, and whether its PTX says so.
+    pub(crate) fixed_block: Option<Block>,
+    pub(crate) fixed_by_ptx: bool,
+    /// The block of a launch that names none, by the number of its axes.
+    default_blocks: [Block; 3],
+    /// Keeps the function loaded.
+    _module: Arc<Module>,
+}
+
+/// What the device allows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) threads_per_block: u32,
+    /// Bytes of shared memory a block, with the opt-in.
+    shared_mem_per_block: u32,
+}
+
+// SAFETY: the handles are the driver's, which takes them on any thread; all else is plain data.
+unsafe impl Send for Loaded {}
+// SAFETY: nothing behind a shared reference changes but the atomic.
+unsafe impl Sync for Loaded {}
+
+impl Loaded {
+    /// Loads the kernel; its module, if another declaration has not loaded it already.
+    ///
+    /// The context is current afterwards.
+    pub(crate) fn load(
+        declaration: &'static Declaration,
+        context: &Arc<CudaContext>,
+    ) -> Result<Loaded, LoadError> {
+        let driver = driver()?;
+        context.check_err().map_err(LoadErrorKind::Earlier)?;
+        context
+            .bind_to_thread()
+            .map_err(|source| LoadErrorKind::Context {
+                ordinal: context.ordinal(),
+                source,
+            })?;
+        let module = Module::shared(declaration, driver, context)?;
+        let function = module.function(declaration, driver)?;
+        let packed = check_parameters(declaration, driver, function)?;
+        let limits = Limits::of(driver, context)
+            .map_err(|code| failed(declaration, "cuDeviceGetAttribute", code))?;
+        // The numbers are those of CUfunction_attribute: MAX_THREADS_PER_BLOCK,
+        // SHARED_SIZE_BYTES, NUM_REGS and MAX_DYNAMIC_SHARED_SIZE_BYTES.
+        let attribute = |number| {
+            // SAFETY: the function was loaded just now, and the module that holds it lives.
+            unsafe { driver.function_attribute(function, number) }
+                .map_err(|code| failed(declaration, "cuFuncGetAttribute", code))
+        };
+        let max_threads_per_block = attribute(0)?;
+        let fixed_by_ptx = declaration.reqntid.is_some();
+        let fixed_block = declaration.reqntid.or(declaration.block).map(block);
+        Ok(Loaded {
+            declaration,
+            driver,
+            function,
+            packed,
+            synchronous: std::env::var_os("GRIDCALL_SYNC").is_some_and(|value| value == "1"),
+            limits,
+            max_threads_per_block,
+            registers: attribute(4)?,
+            static_shared_mem: attribute(1)?,
+            granted_shared_mem: AtomicU32::new(attribute(8)?),
+            fixed_block,
+            fixed_by_ptx,
+            default_blocks: default_blocks(declaration, fixed_block, max_threads_per_block),
+            _module: module,
+        })
+    }
+
+    /// The block of a launch that names none and has so many axes.
+    #[inline(always)]
+    pub(crate) fn default_block(&self, rank: usize) -> Block {
+        match rank {
+            1 => self.default_blocks[0],
+            2 => self.default_blocks[1],
+            _ => self.default_blocks[2],
+        }
+    }
+
+    /// Bytes of dynamic shared memory that a launch may ask for as things stand.
+    #[inline(always)]
+    pub(crate) fn shared_mem_granted(&self) -> u32 {
+        self.granted_shared_mem.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of dynamic shared memory that a launch may ask for at most.
+    pub(crate) fn max_dynamic_shared_mem(&self) -> u32 {
+        self.limits
+            .shared_mem_per_block
+            .saturating_sub(self.static_shared_mem)
+    }
+
+    /// Opts in to more dynamic shared memory, for all later launches too.
+    ///
+    /// The grant only grows: another thread may be about to launch with what it was granted.
+    #[cold]
+    pub(crate) fn grant_shared_mem(&self, bytes: u32) -> Result<(), GeometryError> {
+        if bytes > self.max_dynamic_shared_mem() {
+            return Err(GeometryError::SharedMemory {
+                asked: bytes,
+                limit: self.limits.shared_mem_per_block,
+                fixed: self.static_shared_mem,
+            });
+        }
+        static GRANTING: Mutex<()> = Mutex::new(());
+        let _one_at_a_time = GRANTING.lock().unwrap_or_else(PoisonError::into_inner);
+        if bytes <= self.shared_mem_granted() {
+            return Ok(());
+        }
+        // Below the limit of a block, which is far below an int's.
+        let value = i32::try_from(bytes).unwrap_or(i32::MAX);
+        const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_uint = 8;
+        // SAFETY: the function is loaded as long as `self` is, in the context that is current.
+        let code = unsafe {
+            (self.driver.func_set_attribute)(self.function, MAX_DYNAMIC_SHARED_SIZE_BYTES, value)
+        };
+        code.result()
+            .map_err(|code| GeometryError::OptIn { asked: bytes, code })?;
+        self.granted_shared_mem.store(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The blocks of this shape that one multiprocessor runs at a time.
+    pub(crate) fn occupancy(
+        &self,
+        context: &CudaContext,
+        block_threads: u32,
+        dynamic_shared_mem: usize,
+    ) -> Result<u32, LoadError> {
+        context
+            .bind_to_thread()
+            .map_err(|source| LoadErrorKind::Context {
+                ordinal: context.ordinal(),
+                source,
+            })?;
+        let mut blocks = 0;
+        // What exceeds an int exceeds every block, which the driver says.
+        let threads = i32::try_from(block_threads).unwrap_or(i32::MAX);
+        // SAFETY: the function is loaded in the context that is current; `blocks` takes the answer.
+        let code = unsafe {
+            (self.driver.occupancy_max_active_blocks_per_multiprocessor)(
+                &raw mut blocks,
+                self.function,
+                threads,
+                dynamic_shared_mem,
+            )
+        };
+        let call = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
+        code.result()
+            .map_err(|code| failed(self.declaration, call, code))?;
+        Ok(blocks.unsigned_abs())
+    }
+
+    /// What the driver may have objected to, for the message after a launch that failed.
+    #[cold]
+    pub(crate) fn explain(&self) -> String {
+        format!(
+            "; the kernel takes {} registers a thread and {} bytes of static shared memory, and runs with at most {} threads a block; the device allows {} threads and {} bytes of shared memory a block",
+            self.registers,
+            self.static_shared_mem,
+            self.max_threads_per_block,
+            self.limits.threads_per_block,
+            self.limits.shared_mem_per_block,
+        )
+    }
+}
+
+impl Limits {
+    fn of(driver: &Driver, context: &CudaContext) -> Result<Limits, DriverCode> {
+        // The numbers are those of CUdevice_attribute: MAX_THREADS_PER_BLOCK, MAX_BLOCK_DIM_X to
+        // _Z, MAX_GRID_DIM_X to _Z, MAX_SHARED_MEMORY_PER_BLOCK and its _OPTIN.
+        let attribute = |number| driver.device_attribute(context.cu_device(), number);
+        let default_shared_mem = attribute(8)?;
+        Ok(Limits {
+            threads_per_block: attribute(1)?,
+            block: [attribute(2)?, attribute(3)?, attribute(4)?],
+            grid: [attribute(5)?, attribute(6)?, attribute(7)?],
+            shared_mem_per_block: attribute(97)?.max(default_shared_mem),
+        })
+    }
+}
+
+/// A loaded image.
+#[derive(Debug)]
+struct Module {
+    handle: CUmodule,
+    context: Weak<CudaContext>,
+    driver: &'static Driver,
+}
+
+// SAFETY: the handle is the driver's, which takes it on any thread.
+unsafe impl Send for Module {}
+// SAFETY: nothing behind a shared reference changes.
+unsafe impl Sync for Module {}
+
+/// The module of one image in one context, while it is being loaded and after.
+struct Slot {
+    context: Weak<CudaContext>,
+    image: &'static Image,
+    module: Mutex<Weak<Module>>,
+}
+
+impl Module {
+    /// The image's module in this context: the one that another declaration over the same PTX has
+    /// loaded, or a new one. So that they share the image's variables, and the JIT runs once.
+    fn shared(
+        declaration: &'static Declaration,
+        driver: &'static Driver,
+        context: &Arc<CudaContext>,
+    ) -> Result<Arc<Module>, LoadError> {
+        static SLOTS: Mutex<Vec<Arc<Slot>>> = Mutex::new(Vec::new());
+        let slot = {
+            let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
+            slots.retain(|slot| slot.context.strong_count() > 0);
+            let here = slots.iter().find(|slot| {
+                ptr::eq(slot.context.as_ptr(), Arc::as_ptr(context))
+                    && slot.image.ptx == declaration.image.ptx
+            });
+            match here {
+                Some(slot) => slot.clone(),
+                None => {
+                    let slot = Arc::new(Slot {
+                        context: Arc::downgrade(context),
+                        image: declaration.image,
+                        module: Mutex::new(Weak::new()),
+                    });
+                    slots.push(slot.clone());
+                    slot
+                }
+            }
+        };
+        let mut module = slot.module.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = module.upgrade() {
+            return Ok(module);
+        }
+        let loaded = Arc::new(Module::load(declaration, driver, context)?);
+        *module = Arc::downgrade(&loaded);
+        Ok(loaded)
+    }
+
+    fn load(
+        declaration: &'static Declaration,
+        driver: &'static Driver,
+        context: &Arc<CudaContext>,
+    ) -> Result<Module, LoadError> {
+        const ERROR_LOG_BUFFER: c_uint = 5;
+        const ERROR_LOG_BUFFER_SIZE_BYTES: c_uint = 6;
+        let mut log = vec![0_u8; 16 * 1024];
+        let mut options = [ERROR_LOG_BUFFER, ERROR_LOG_BUFFER_SIZE_BYTES];
+        // An option's value is passed in the place of its pointer.
+        let mut values: [*mut c_void; 2] = [
+            log.as_mut_ptr().cast(),
+            ptr::without_provenance_mut(log.len()),
+        ];
+        let mut handle = ptr::null_mut();
+        // SAFETY: the image ends with a NUL; the log is as long as its size option says, and both
+        // outlive the call; the context is current.
+        let code = unsafe {
+            (driver.module_load_data_ex)(
+                &raw mut handle,
+                declaration.image.ptx.as_ptr().cast(),
+                2,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        if code != SUCCESS {
+            return Err(explain_load(declaration, driver, context, code, &log));
+        }
+        Ok(Module {
+            handle,
+            context: Arc::downgrade(context),
+            driver,
+        })
+    }
+
+    fn function(
+        &self,
+        declaration: &'static Declaration,
+        driver: &Driver,
+    ) -> Result<CUfunction, LoadError> {
+        let not_there = || LoadErrorKind::NoEntry {
+            kernel: declaration.kernel,
+            entry: declaration.entry,
+            path: declaration.image.path,
+        };
+        const NOT_FOUND: DriverCode = DriverCode(500);
+        let name = CString::new(declaration.entry).map_err(|_| not_there())?;
+        let mut function = ptr::null_mut();
+        // SAFETY: the module is loaded, the name is a C string, `function` takes the answer.
+        let code =
+            unsafe { (driver.module_get_function)(&raw mut function, self.handle, name.as_ptr()) };
+        match code {
+            SUCCESS => Ok(function),
+            NOT_FOUND => Err(not_there().into()),
+            code => Err(failed(declaration, "cuModuleGetFunction", code)),
+        }
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        // A context that is gone has taken its modules with it. One whose object is gone while
+        // the context lives on (a primary context that another library retains) keeps the module:
+        // from here it cannot be told from the former.
+        if let Some(context) = self.context.upgrade()
+            && context.bind_to_thread().is_ok()
+        {
+            // SAFETY: the module was loaded in this context, which lives and is current, and no
+            // function of it can be launched any more. A failure leaves it loaded.
+            unsafe { (self.driver.module_unload)(self.handle) };
+        }
+    }
+}
+
+/// Whether a packed buffer may be used; an error if the loaded kernel takes other parameters.
+fn check_parameters(
+    declaration: &'static Declaration,
+    driver: &Driver,
+    function: CUfunction,
+) -> Result<bool, LoadError> {
+    // Beyond 16 bytes ptxas aligns by the place of the whole block, not within it.
+    let mut packed = declaration.params.iter().all(|param| param.align <= 16);
+    let Some(param_info) = driver.func_get_param_info else {
+        return Ok(packed);
+    };
+    for (index, param) in declaration.params.iter().enumerate() {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: the function is loaded, and both places take an answer.
+        let code = unsafe { param_info(function, index, &raw mut offset, &raw mut size) };
+        let found = match code {
+            SUCCESS if size == param.size => {
+                packed &= offset == param.offset;
+                continue;
+            }
+            SUCCESS => format!("{size} bytes at offset {offset}"),
+            // A driver that does not answer is no witness.
+            DriverCode(801) => return Ok(packed),
+            DriverCode(1) => format!("{index} parameters"),
+            code => return Err(failed(declaration, "cuFuncGetParamInfo", code)),
+        };
+        return Err(LoadErrorKind::Parameters {
+            kernel: declaration.kernel,
+            path: declaration.image.path,
+            index,
+            name: param.name,
+            declared: param.size,
+            offset: param.offset,
+            found,
+        }
+        .into());
+    }
+    Ok(packed)
+}
+
+/// The blocks for launches of one, two and three axes that name none.
+fn default_blocks(declaration: &Declaration, fixed: Option<Block>, max_threads: u32) -> [Block; 3] {
+    if let Some(fixed) = fixed {
+        return [fixed; 3];
+    }
+    let bound = declaration.maxntid.unwrap_or([u32::MAX; 3]);
+    [[256, 1, 1], [16, 16, 1], [8, 8, 4]].map(|mut dims: [u32; 3]| {
+        for (dim, bound) in dims.iter_mut().zip(bound) {
+            *dim = (*dim).min(bound.max(1));
+        }
+        // Halve the largest until the kernel can run with it; powers of two stay powers of two.
+        while dims.iter().product::<u32>() > max_threads.max(1) {
+            if let Some(largest) = dims.iter_mut().max() {
+                *largest /= 2;
+            }
+        }
+        block(dims)
+    })
+}
+
+fn block([x, y, z]: [u32; 3]) -> Block {
+    Block { x, y, z }
+}
+
+#[cold]
+fn failed(declaration: &Declaration, call: &'static str, code: DriverCode) -> LoadError {
+    LoadErrorKind::Driver {
+        kernel: declaration.kernel,
+        call,
+        code,
+    }
+    .into()
+}
+
+/// Why the driver refused an image, as far as it and the image tell.
+#[cold]
+fn explain_load(
+    declaration: &'static Declaration,
+    driver: &Driver,
+    context: &CudaContext,
+    code: DriverCode,
+    log: &[u8],
+) -> LoadError {
+    let &Declaration { kernel, image, .. } = declaration;
+    const UNSUPPORTED_PTX_VERSION: DriverCode = DriverCode(222);
+    if code == UNSUPPORTED_PTX_VERSION
+        && let Ok(driver) = driver.version()
+    {
+        return LoadErrorKind::PtxTooNew {
+            kernel,
+            path: image.path,
+            ptx: image.version,
+            driver,
+        }
+        .into();
+    }
+    // COMPUTE_CAPABILITY_MAJOR and _MINOR.
+    let attribute = |number| driver.device_attribute(context.cu_device(), number);
+    if let (Ok(major), Ok(minor)) = (attribute(75), attribute(76))
+        && !runs_on(image.target, (major, minor))
+    {
+        let target = image.target;
+        let capability = (major, minor);
+        return LoadErrorKind::WrongTarget {
+            kernel,
+            path: image.path,
+            target,
+            capability,
+        }
+        .into();
+    }
+    let log = readable_log(log, image.path);
+    let hint = hint(code, &log);
+    LoadErrorKind::Jit {
+        kernel,
+        path: image.path,
+        code,
+        log,
+        hint,
+    }
+    .into()
+}
+
+/// Whether PTX for `target` can be compiled for a device of this compute capability: for its own
+/// architecture and every later one; with an `a` for its own alone; with an `f` for later ones of
+/// the same major number ([PTX ISA, `.target`]).
+///
+/// [PTX ISA, `.target`]: https://docs.nvidia.com/cuda/parallel-thread-execution/#ptx-module-directives-target
+fn runs_on(target: &str, (major, minor): (u32, u32)) -> bool {
+    let Some(arch) = target
+        .split(',')
+        .next()
+        .and_then(|t| t.trim().strip_prefix("sm_"))
+    else {
+        return true;
+    };
+    let digits = arch.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let Ok(number) = digits.parse::<u32>() else {
+        return true;
+    };
+    let device = major * 10 + minor;
+    match &arch[digits.len()..] {
+        "a" => number == device,
+        "f" => number / 10 == major && number <= device,
+        _ => number <= device,
+    }
+}
+
+/// The compiler's log with the file's name in place of its own words for it.
+fn readable_log(log: &[u8], path: &str) -> String {
+    let log = log.split(|&byte| byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(log)
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| format!("\n  {}", line.replace("ptxas application ptx input", path)))
+        .collect()
+}
+
+fn hint(code: DriverCode, log: &str) -> &'static str {
+    const JIT_COMPILER_NOT_FOUND: DriverCode = DriverCode(221);
+    if code == JIT_COMPILER_NOT_FOUND {
+        "\n  the driver's compiler library, libnvidia-ptxjitcompiler.so.1, is missing: in a container, mount it with the driver's other libraries"
+    } else if log.contains("Unresolved extern function") {
+        "\n  the PTX calls a function that it does not define: compile without relocatable device code (-rdc), or link the objects first"
+    } else {
+        ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_run_on_their_own_and_later_devices() {
+        for (target, capability, runs) in [
+            ("sm_75", (7, 5), true),
+            ("sm_75", (9, 0), true),
+            ("sm_90", (8, 9), false),
+            ("sm_90a", (9, 0), true),
+            ("sm_90a", (10, 0), false),
+            ("sm_100f", (10, 3), true),
+            ("sm_100f", (12, 0), false),
+            ("sm_103f", (10, 0), false),
+            ("sm_20, map_f64_to_f32", (9, 0), true),
+            ("sm_120", (9, 0), false),
+            ("compute_unknown", (9, 0), true),
+        ] {
+            assert_eq!(
+                runs_on(target, capability),
+                runs,
+                "{target} on {capability:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_log_names_the_file() {
+        let log = b"ptxas application ptx input, line 12; error   : Unknown symbol 'x'\n\n\0rest";
+        assert_eq!(
+            readable_log(log, "kernels/bad.ptx"),
+            "\n  kernels/bad.ptx, line 12; error   : Unknown symbol 'x'"
+        );
+    }
+}
