@@ -1,7 +1,115 @@
-//! gridcall
+//! Call a CUDA kernel like a Rust function.
 //!
+//! The kernel stays CUDA C++ or PTX. A Rust declaration of its signature, marked [`#[kernel]`](kernel),
+//! is compared with the compiled kernel while your crate compiles, and becomes a typed function
+//! that takes any device array as it is and launches at the cost of a bare `cuLaunchKernel`.
+//!
+//! ```no_run
+//! use gridcall::{cover, kernel};
+//!
+//! #[kernel(ptx = "../kernels/vector.ptx")]
+//! unsafe extern "C" {
+//!     /// y ← a·x + y
+//!     #[requires(x.len() >= n, y.len() >= n)]
+//!     pub safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let ctx = gridcall::device(0)?;
+//! let stream = ctx.default_stream(); // plain cudarc from here on
+//! let x = stream.clone_htod(&[1.0_f32, 2.0, 3.0])?;
+//! let mut y = stream.clone_htod(&[10.0_f32, 20.0, 30.0])?;
+//! saxpy(&stream, cover(3), 3, 2.0, &x, &mut y)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What a declaration becomes
+//!
+//! Two items of the declared name, with its visibility and documentation:
+//!
+//! - the function `saxpy(stream, launch, n, a, x, y) -> Result<(), LaunchError>`, which finds the
+//!   kernel loaded for the stream's context, or loads it at the first call;
+//! - the struct of named arguments, for kernels with several scalars of one type:
+//!   `saxpy { n, a: 2.0, x: &x, y: &mut y }.launch(&stream, cover(n))?`. Its `saxpy::load(&ctx)?`
+//!   loads the kernel ahead of time and gives a [`Kernel`] handle.
+//!
+//! `safe fn` can be called without `unsafe`; `unsafe fn`, or no qualifier, leaves something for
+//! each caller to vouch for.
+//!
+//! | in the declaration | in CUDA C++ | at the call |
+//! |---|---|---|
+//! | `bool`, `u8` to `u64`, `i8` to `i64`, `usize`, `isize`, `f32`, `f64` | the same scalar (`size_t` is `usize`) | the value |
+//! | `f16`, `bf16` (feature `half`), `Complex<_>` (`num-complex`), `F8E4M3`, `F8E5M2` (`float8`) | `__half`, `__nv_bfloat16`, `cuComplex`, `__nv_fp8_*` | the value |
+//! | [`Float4`], [`Int2`], ... | `float4`, `int2`, ... | the value |
+//! | `&[T]`, `&mut [T]` | `const T*`, `T*` | `&` or `&mut` to any [`AsDeviceView<T>`] or [`AsDeviceViewMut<T>`], contiguous |
+//! | `Option<&[T]>` | a pointer that may be null | `None`, or `Some` of a reference to a view |
+//! | `*const T`, `*mut T`, only in `unsafe fn` | `const T*`, `T*` | a [`DevicePointer`] or [`DevicePointerMut`] |
+//! | a struct with [`#[derive(KernelArg)]`](derive@KernelArg) | the same struct | the value; padding arrives as zeros |
+//!
+//! # What is checked, and when
+//!
+//! - **While the crate compiles**, against the PTX: that the entry exists; the number, size,
+//!   alignment and class (integer, float, struct) of the parameters; `#[block]` against the launch
+//!   bounds; the size of the parameter block. Struct layouts are compared by constants.
+//! - **By rustc**: element types and mutability of arrays, arity and scalar types at each call.
+//! - **At the call, before the driver is asked for anything**: that arrays are contiguous, aligned,
+//!   in the stream's context, and do not overlap where one is written; every `#[requires]`; the
+//!   limits of grid, block and shared memory. A call that is refused has enqueued nothing.
+//! - **When a kernel is loaded**: the driver's own view of the parameters, where it tells
+//!   (`cuFuncGetParamInfo`, CUDA 12.4); errors carry the log of its compiler.
+//!
+//! A PTX header does not hold pointee types, signedness, `const` or the order of a struct's fields.
+//! Those are the author's word.
+//!
+//! # What `safe` means
+//!
+//! The author of a `safe fn` declaration vouches, by the `unsafe` before the block, that whenever
+//! its `#[requires]` hold, the kernel stays within its arrays, writes through no `&[T]`, writes
+//! only valid values of `T`, returns, and is right for every launch shape that the contract admits
+//! (a contract may also speak of `grid`, `block` and `shared_mem_bytes`). Given that, no safe code
+//! can make a launch read or write memory that is not its own. The launch itself sees to this:
+//!
+//! - Arrays stay borrowed during the call, and their later free or reuse waits for the kernel:
+//!   cudarc's arrays carry events, which a launch waits for and records by cudarc's rules. Where
+//!   cudarc would record a read over another stream's, the launch first makes its stream wait for
+//!   that one, so that two readers on two streams and a drop are safe.
+//! - An error that cudarc had stored in the context makes its waits do nothing. It is therefore
+//!   fetched before the launch and again after the waits, and ends the launch.
+//! - A stream that is being captured into a graph is refused by safe kernels.
+//! - If recording a use fails after the launch, the stream is synchronised before the error is
+//!   returned.
+//!
+//! What a launch cannot mend, since it happens in cudarc outside any launch:
+//!
+//! - Dropping the last stream that was created in a context turns event tracking off, also while
+//!   a kernel on that stream still runs. Synchronise a stream before you drop it if arrays that it
+//!   used outlive it.
+//! - Uses by streams that cudarc does not own (`wrap_borrowed_stream`, `per_thread_stream`) are
+//!   not tracked while no stream was created with `new_stream` in the context. Synchronise before
+//!   an array that such a stream used is dropped or used on another.
+//! - Reads that cudarc's own copies record can be recorded over by other such copies.
+//!
+//! # Switches
+//!
+//! `GRIDCALL_SYNC=1` in the environment synchronises after each launch of kernels loaded from then
+//! on: an error of the kernel itself is then returned by its own launch, with its declaration,
+//! shape and arguments.
+//!
+//! # Features
+//!
+//! None is on by default. `half`, `num-complex` and `float8` add those crates' types as scalars
+//! and elements.
+//!
+//! # Building
+//!
+//! Nothing of CUDA is needed to build: PTX files are read by the macro, and the driver is opened
+//! when the program runs. cudarc asks `nvcc --version` for its bindings if there is an nvcc on the
+//! path; where that one is newer than cudarc knows, set `CUDARC_CUDA_VERSION` (such as `13000`).
+
 pub use cudarc;
 
+pub use gridcall_macros::{AsDeviceView, AsDeviceViewMut, KernelArg, kernel};
 pub use gridcall_view::{
     AsDeviceView, AsDeviceViewMut, BorrowedView, BorrowedViewMut, DType, Element, Guard, Layout,
     Place, StreamRef, View, ViewError, ViewErrorKind,
