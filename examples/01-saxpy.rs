@@ -107,7 +107,16 @@ fn time(
     })?;
     let function = nanoseconds(&mut || Ok(saxpy(stream, cover(1_u32), 1, 2.0, x, y)?))?;
     let handle = nanoseconds(&mut || {
-        Ok(saxpy_kernel.launch(stream, cover(1_u32), saxpy { n: 1, a: 2.0, x, y: &mut *y })?)
+        Ok(saxpy_kernel.launch(
+            stream,
+            cover(1_u32),
+            saxpy {
+                n: 1,
+                a: 2.0,
+                x,
+                y: &mut *y,
+            },
+        )?)
     })?;
     println!(
         "host time a launch: bare cuLaunchKernel {bare:.0} ns, saxpy(..) {function:.0} ns, through a handle {handle:.0} ns"

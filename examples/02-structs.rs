@@ -42,21 +42,37 @@ fn example() -> Result<(), Box<dyn Error>> {
     let stream = ctx.default_stream();
 
     let side = 24_i32;
-    let grid = Grid { x0: -1.5, dx: 3.0 / 24.0, n: side };
+    let grid = Grid {
+        x0: -1.5,
+        dx: 3.0 / 24.0,
+        n: side,
+    };
     let points = usize::try_from(side * side)?;
     let mut steps = stream.alloc_zeros::<u32>(points)?;
     julia(&stream, cover(points), &mut steps, grid)?;
     let steps = stream.clone_dtoh(&steps)?;
     for row in steps.chunks(24) {
-        let line: String = row.iter().map(|&n| if n >= 200 { '#' } else { '.' }).collect();
+        let line: String = row
+            .iter()
+            .map(|&n| if n >= 200 { '#' } else { '.' })
+            .collect();
         println!("{line}");
     }
 
     let host_v = vec![Float3::new(1.0, 2.0, 3.0); 4];
     let mut v = stream.clone_htod(&host_v)?;
-    let b = Ball { id: 2, pos: Float4::new(0.5, 0.0, -0.5, 10.0) };
+    let b = Ball {
+        id: 2,
+        pos: Float4::new(0.5, 0.0, -0.5, 10.0),
+    };
     // By name: `b` and `g` cannot be exchanged, and a field left out does not compile.
-    step { b, v: &mut v, g: Float3::new(0.0, 1.0, 0.0), n: 4 }.launch(&stream, cover(4))?;
+    step {
+        b,
+        v: &mut v,
+        g: Float3::new(0.0, 1.0, 0.0),
+        n: 4,
+    }
+    .launch(&stream, cover(4))?;
     let v = stream.clone_dtoh(&v)?;
     println!("v[0] = {:?}, v[2] = {:?} (left alone)", v[0], v[2]);
     if v[0] != Float3::new(1.5, 12.0, 2.5) || v[2] != host_v[2] {

@@ -37,10 +37,17 @@ unsafe impl AsDeviceView<f32> for Row<'_> {
         let all = AsDeviceView::<f32>::describe(self.matrix)?;
         let end = (self.row + 1) * self.width;
         if end > all.len() {
-            return Err(ViewError::other(format!("there is no row {} in the matrix", self.row)));
+            return Err(ViewError::other(format!(
+                "there is no row {} in the matrix",
+                self.row
+            )));
         }
         let bytes = self.row * self.width * size_of::<f32>();
-        Ok(View::new(all.pointer() + bytes as u64, self.width, all.place()))
+        Ok(View::new(
+            all.pointer() + bytes as u64,
+            self.width,
+            all.place(),
+        ))
     }
 
     fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
@@ -57,9 +64,16 @@ fn example() -> Result<(), Box<dyn Error>> {
     let stream = ctx.default_stream();
 
     let matrix = stream.clone_htod(&[0.0_f32, 1.0, 2.0, 10.0, 11.0, 12.0])?;
-    let mut recording = Samples { samples: stream.alloc_zeros(3)?, rate: 48_000 };
+    let mut recording = Samples {
+        samples: stream.alloc_zeros(3)?,
+        rate: 48_000,
+    };
 
-    let row = Row { matrix: &matrix, width: 3, row: 1 };
+    let row = Row {
+        matrix: &matrix,
+        width: 3,
+        row: 1,
+    };
     copy_elements(&stream, cover(3), &row, &mut recording, 3)?;
 
     let samples = stream.clone_dtoh(&recording.samples)?;
@@ -68,7 +82,11 @@ fn example() -> Result<(), Box<dyn Error>> {
         return Err("the wrong row arrived".into());
     }
 
-    let missing = Row { matrix: &matrix, width: 3, row: 2 };
+    let missing = Row {
+        matrix: &matrix,
+        width: 3,
+        row: 2,
+    };
     let error = copy_elements(&stream, cover(3), &missing, &mut recording, 3).unwrap_err();
     println!("refused: {error}");
     Ok(())

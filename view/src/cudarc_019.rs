@@ -197,14 +197,14 @@ fn read_tracked<'a, T, A: DevicePtr<T>>(
         return Ok(Guard::new(move || {
             // Another thread may have made the second stream in the meantime.
             if tracks(array.stream(), native) {
-                record_read(array, native)
+                read_late(array, native)
             } else {
                 Ok(())
             }
         }));
     }
-    wait(native, || mem::forget(array.device_ptr(native).1))?;
-    Ok(Guard::new(move || record_read(array, native)))
+    let record = wait(native, || array.device_ptr(native).1)?;
+    Ok(Guard::new(move || record_read(record)))
 }
 
 #[inline(always)]
@@ -218,14 +218,14 @@ fn write_tracked<'a, T, A: DevicePtrMut<T> + DevicePtr<T>>(
     if !tracks(array.stream(), native) {
         return Ok(Guard::new(move || {
             if tracks(array.stream(), native) {
-                record_write(array, native)
+                write_late(array, native)
             } else {
                 Ok(())
             }
         }));
     }
-    wait(native, || mem::forget(array.device_ptr_mut(native).1))?;
-    Ok(Guard::new(move || record_write(array, native)))
+    let record = wait(native, || array.device_ptr_mut(native).1)?;
+    Ok(Guard::new(move || record_ordered(record)))
 }
 
 /// Whether cudarc would record uses by `stream` of an array that `owner` allocated.
@@ -235,47 +235,63 @@ fn tracks(owner: &CudaStream, stream: &CudaStream) -> bool {
         || stream.context().is_managing_stream_synchronization()
 }
 
-/// Runs `enqueue`, whose waits report failure only to the context, and fetches that report.
+/// Lets `enqueue` make the stream wait, which reports failure only to the stream's context, and
+/// fetches that report.
 #[inline(always)]
-fn wait(stream: &CudaStream, enqueue: impl FnOnce()) -> Result<(), ViewError> {
-    enqueue();
-    stream
-        .context()
-        .check_err()
-        .map_err(|e| ViewError::driver("waiting for the array", e))
-}
-
-/// Records a read, after the reads before it.
-#[cold]
-#[inline(never)]
-fn record_read<T, A: DevicePtr<T>>(array: &A, stream: &CudaStream) -> Result<(), ViewError> {
-    let (_, record) = array.device_ptr(stream);
-    record_over(record, "recording the read of the array")
-}
-
-#[cold]
-#[inline(never)]
-fn record_write<T, A: DevicePtrMut<T>>(
-    array: &mut A,
+fn wait<'a>(
     stream: &CudaStream,
-) -> Result<(), ViewError> {
-    let (_, record) = array.device_ptr_mut(stream);
-    record_over(record, "recording the write of the array")
+    enqueue: impl FnOnce() -> SyncOnDrop<'a>,
+) -> Result<SyncOnDrop<'a>, ViewError> {
+    let record = enqueue();
+    match stream.context().check_err() {
+        Ok(()) => Ok(record),
+        Err(error) => {
+            // Nothing will be launched, so there is no use to record.
+            mem::forget(record);
+            Err(ViewError::driver("waiting for the array", error))
+        }
+    }
 }
 
-/// Makes the stream wait for what the event stands for now, then records the event anew: what
-/// waits for it later waits for both.
-fn record_over(record: SyncOnDrop<'_>, call: &'static str) -> Result<(), ViewError> {
-    let recorded = match &record {
-        SyncOnDrop::Record(Some((event, stream))) => {
-            stream.wait(event).and_then(|()| event.record(stream))
-        }
+#[cold]
+#[inline(never)]
+fn read_late<T, A: DevicePtr<T>>(array: &A, stream: &CudaStream) -> Result<(), ViewError> {
+    record_read(wait(stream, || array.device_ptr(stream).1)?)
+}
+
+#[cold]
+#[inline(never)]
+fn write_late<T, A: DevicePtrMut<T>>(array: &mut A, stream: &CudaStream) -> Result<(), ViewError> {
+    record_ordered(wait(stream, || array.device_ptr_mut(stream).1)?)
+}
+
+/// Records a read, which only the last write has been waited for: the stream waits for the read
+/// that the event stands for now too, so that what waits for the event later waits for both.
+#[inline(never)]
+fn record_read(record: SyncOnDrop<'_>) -> Result<(), ViewError> {
+    if let SyncOnDrop::Record(Some((event, stream))) = &record
+        && let Err(error) = stream.wait(event)
+    {
+        mem::forget(record);
+        return Err(ViewError::driver(
+            "waiting for the array's other readers",
+            error,
+        ));
+    }
+    record_ordered(record)
+}
+
+/// Records a use that runs after all that the event stands for now.
+#[inline(never)]
+fn record_ordered(record: SyncOnDrop<'_>) -> Result<(), ViewError> {
+    let recorded: Result<(), DriverError> = match &record {
+        SyncOnDrop::Record(Some((event, stream))) => event.record(stream),
         SyncOnDrop::Sync(Some(stream)) => stream.synchronize(),
         SyncOnDrop::Record(None) | SyncOnDrop::Sync(None) => Ok(()),
     };
-    // Its drop would record once more, and only report to the context.
+    // Its drop would record once more, and report only to the context.
     mem::forget(record);
-    recorded.map_err(|error: DriverError| ViewError::driver(call, error))
+    recorded.map_err(|error| ViewError::driver("recording the use of the array", error))
 }
 
 /// Reading on a stream that another binding made: by its handle.
@@ -285,8 +301,8 @@ fn read_foreign<'a, T, A: DevicePtr<T>>(
     stream: StreamRef<'a>,
 ) -> Result<Guard<'a>, ViewError> {
     let stream = borrow_stream(array.stream().context(), stream);
-    wait(&stream, || mem::forget(array.device_ptr(&stream).1))?;
-    Ok(Guard::new(move || record_read(array, &stream)))
+    mem::forget(wait(&stream, || array.device_ptr(&stream).1)?);
+    Ok(Guard::new(move || read_late(array, &stream)))
 }
 
 #[cold]
@@ -295,8 +311,8 @@ fn write_foreign<'a, T, A: DevicePtrMut<T> + DevicePtr<T>>(
     stream: StreamRef<'a>,
 ) -> Result<Guard<'a>, ViewError> {
     let stream = borrow_stream(array.stream().context(), stream);
-    wait(&stream, || mem::forget(array.device_ptr_mut(&stream).1))?;
-    Ok(Guard::new(move || record_write(array, &stream)))
+    mem::forget(wait(&stream, || array.device_ptr_mut(&stream).1)?);
+    Ok(Guard::new(move || write_late(array, &stream)))
 }
 
 fn borrow_stream(context: &Arc<CudaContext>, stream: StreamRef<'_>) -> Arc<CudaStream> {
@@ -322,8 +338,8 @@ fn read_unified<'a, T, A: DevicePtr<T>>(
     let Some(native) = stream.native::<CudaStream>() else {
         return read_foreign(array, stream);
     };
-    wait(native, || mem::forget(array.device_ptr(native).1))?;
-    Ok(Guard::new(move || record_read(array, native)))
+    let record = wait(native, || array.device_ptr(native).1)?;
+    Ok(Guard::new(move || record_ordered(record)))
 }
 
 #[inline(always)]
