@@ -2,7 +2,7 @@
 
 use std::{
     ffi::c_int,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 use cudarc::driver::CudaContext;
@@ -13,6 +13,9 @@ use crate::{
 };
 
 /// The primary context of a device, counted from 0, through cudarc.
+///
+/// As long as anyone holds it, every call returns the same object: cudarc decides for each context
+/// object whether several streams are in use, and two objects would not know of each other's.
 ///
 /// Unlike `CudaContext::new`, which panics where there is no driver, this returns an error that
 /// says what was looked for.
@@ -48,10 +51,20 @@ pub fn device(ordinal: usize) -> Result<Arc<CudaContext>, LoadError> {
     if ordinal >= count as usize {
         return Err(LoadErrorKind::NoDevice { ordinal, count }.into());
     }
-    // Two threads that find no context at once would each set the device up.
-    static OPENING: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-    CudaContext::new(ordinal).map_err(|source| LoadErrorKind::Context { ordinal, source }.into())
+    static OPEN: Mutex<Vec<Weak<CudaContext>>> = Mutex::new(Vec::new());
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    open.retain(|context| context.strong_count() > 0);
+    if let Some(context) = open
+        .iter()
+        .filter_map(Weak::upgrade)
+        .find(|context| context.ordinal() == ordinal)
+    {
+        return Ok(context);
+    }
+    let context =
+        CudaContext::new(ordinal).map_err(|source| LoadErrorKind::Context { ordinal, source })?;
+    open.push(Arc::downgrade(&context));
+    Ok(context)
 }
 
 /// What helps against an answer of `cuInit`.

@@ -193,10 +193,13 @@ fn read_tracked<'a, T, A: DevicePtr<T>>(
     let Some(native) = stream.native::<CudaStream>() else {
         return read_foreign(array, stream);
     };
-    if !tracks(array.stream(), native) {
+    if !shares_context(array.stream(), native) {
+        return read_across(array, native);
+    }
+    if !tracks(native) {
+        // Another thread may make the second stream before the use is recorded.
         return Ok(Guard::new(move || {
-            // Another thread may have made the second stream in the meantime.
-            if tracks(array.stream(), native) {
+            if tracks(native) {
                 read_late(array, native)
             } else {
                 Ok(())
@@ -215,9 +218,13 @@ fn write_tracked<'a, T, A: DevicePtrMut<T> + DevicePtr<T>>(
     let Some(native) = stream.native::<CudaStream>() else {
         return write_foreign(array, stream);
     };
-    if !tracks(array.stream(), native) {
+    if !shares_context(array.stream(), native) {
+        return write_across(array, native);
+    }
+    if !tracks(native) {
+        // Another thread may make the second stream before the use is recorded.
         return Ok(Guard::new(move || {
-            if tracks(array.stream(), native) {
+            if tracks(native) {
                 write_late(array, native)
             } else {
                 Ok(())
@@ -228,11 +235,17 @@ fn write_tracked<'a, T, A: DevicePtrMut<T> + DevicePtr<T>>(
     Ok(Guard::new(move || record_ordered(record)))
 }
 
-/// Whether cudarc would record uses by `stream` of an array that `owner` allocated.
+/// Whether both streams belong to one context object. cudarc counts streams, and so decides
+/// whether to track, for each object; two objects may stand for one context.
 #[inline(always)]
-fn tracks(owner: &CudaStream, stream: &CudaStream) -> bool {
-    owner.context().is_managing_stream_synchronization()
-        || stream.context().is_managing_stream_synchronization()
+fn shares_context(owner: &CudaStream, stream: &CudaStream) -> bool {
+    Arc::ptr_eq(owner.context(), stream.context())
+}
+
+/// Whether cudarc waits for, and records, uses on this stream.
+#[inline(always)]
+fn tracks(stream: &CudaStream) -> bool {
+    stream.context().is_managing_stream_synchronization()
 }
 
 /// Lets `enqueue` make the stream wait, which reports failure only to the stream's context, and
@@ -263,6 +276,41 @@ fn read_late<T, A: DevicePtr<T>>(array: &A, stream: &CudaStream) -> Result<(), V
 #[inline(never)]
 fn write_late<T, A: DevicePtrMut<T>>(array: &mut A, stream: &CudaStream) -> Result<(), ViewError> {
     record_ordered(wait(stream, || array.device_ptr_mut(stream).1)?)
+}
+
+/// Reading on a stream of another context object, which may not know of the array's last uses nor
+/// the array's of this one: the array's own stream is joined before and after.
+#[cold]
+fn read_across<'a, T, A: DevicePtr<T>>(
+    array: &'a A,
+    stream: &'a CudaStream,
+) -> Result<Guard<'a>, ViewError> {
+    join(stream, array.stream())?;
+    let record = wait(stream, || array.device_ptr(stream).1)?;
+    let owner = array.stream();
+    Ok(Guard::new(move || {
+        record_read(record).and_then(|()| join(owner, stream))
+    }))
+}
+
+#[cold]
+fn write_across<'a, T, A: DevicePtrMut<T>>(
+    array: &'a mut A,
+    stream: &'a CudaStream,
+) -> Result<Guard<'a>, ViewError> {
+    join(stream, array.stream())?;
+    let owner = array.stream().clone();
+    let record = wait(stream, || array.device_ptr_mut(stream).1)?;
+    Ok(Guard::new(move || {
+        record_ordered(record).and_then(|()| join(&owner, stream))
+    }))
+}
+
+/// Makes `stream` wait for all that is enqueued on `other`.
+fn join(stream: &CudaStream, other: &CudaStream) -> Result<(), ViewError> {
+    stream
+        .join(other)
+        .map_err(|error| ViewError::driver("joining the array's stream", error))
 }
 
 /// Records a read, which only the last write has been waited for: the stream waits for the read
