@@ -45,6 +45,8 @@ pub(crate) struct Loaded {
     pub(crate) fixed_by_ptx: bool,
     /// The block of a launch that names none, by the number of its axes.
     default_blocks: [Block; 3],
+    /// Whether that block is within every limit; a fixed one need not be.
+    pub(crate) default_block_fits: bool,
     /// Keeps the function loaded.
     _module: Arc<Module>,
 }
@@ -109,6 +111,8 @@ impl Loaded {
             fixed_block,
             fixed_by_ptx,
             default_blocks: default_blocks(declaration, fixed_block, max_threads_per_block),
+            default_block_fits: fixed_block
+                .is_none_or(|block| block.threads() <= u64::from(max_threads_per_block)),
             _module: module,
         })
     }
