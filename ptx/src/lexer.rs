@@ -107,6 +107,10 @@ impl<'a> Lexer<'a> {
             return self.token(Kind::End, start);
         };
         match first {
+            b'.' if is_fraction(bytes, start) => {
+                self.at = number_end(bytes, start);
+                self.token(Kind::Number, start)
+            }
             b'.' if bytes.get(start + 1).is_some_and(|&byte| is_follow(byte)) => {
                 self.at = follow_end(bytes, start + 1);
                 while bytes[self.at..].starts_with(b"::") {
@@ -366,6 +370,24 @@ fn follow_end(bytes: &[u8], from: usize) -> usize {
     at
 }
 
+/// `.5`, but not the `.16x64b` nor the `.1d` of an instruction.
+fn is_fraction(bytes: &[u8], start: usize) -> bool {
+    let is_behind_word = start > 0 && is_follow(bytes[start - 1]);
+    if is_behind_word || !bytes.get(start + 1).is_some_and(u8::is_ascii_digit) {
+        return false;
+    }
+    let end = follow_end(bytes, start + 1);
+    let mut rest = bytes[start + 1..end]
+        .iter()
+        .skip_while(|byte| byte.is_ascii_digit());
+    match rest.next() {
+        None => true,
+        Some(b'e' | b'E') => rest.all(u8::is_ascii_digit),
+        Some(_) => false,
+    }
+}
+
+/// The end of the number at `start`: letters and digits, a point, an exponent with its sign.
 fn number_end(bytes: &[u8], start: usize) -> usize {
     let is_decimal = !matches!(
         (bytes[start], bytes.get(start + 1)),

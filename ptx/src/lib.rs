@@ -21,8 +21,11 @@
 
 #![forbid(unsafe_code)]
 
+mod code;
+mod constant;
 mod entry;
 mod error;
+mod initial;
 mod lexer;
 mod module;
 mod number;
@@ -32,8 +35,14 @@ mod target;
 mod types;
 mod variable;
 
+pub use code::{
+    Address, Base, CallPrototype, Code, Declaration, Declared, Guard, Instruction, Loc, NameRange,
+    Operand, SourcePlace, Statement,
+};
+pub use constant::Constant;
 pub use entry::{Body, Directives, Entry, Function};
 pub use error::{Error, Position};
+pub use initial::{Element, SymbolAddress, Value};
 pub use module::Module;
 pub use param::{Param, Pointer};
 pub use target::{Arch, Suffix, Target, Version, params_limit};

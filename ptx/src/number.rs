@@ -1,5 +1,45 @@
 //! Numbers as PTX writes them.
 
+use crate::constant::Constant;
+
+/// The value of any number without its sign.
+pub(crate) fn constant(text: &str) -> Option<Constant> {
+    if let Some(bits) = strip_either(text, "0f", "0F") {
+        return exact(bits, 8)
+            .and_then(|bits| u32::try_from(bits).ok())
+            .map(Constant::F32);
+    }
+    if let Some(bits) = strip_either(text, "0d", "0D") {
+        return exact(bits, 16).map(Constant::F64);
+    }
+    if text.contains('.') || (!is_hexadecimal(text) && text.contains(['e', 'E'])) {
+        return text
+            .parse()
+            .ok()
+            .map(|value: f64| Constant::F64(value.to_bits()));
+    }
+    let value = integer(text)?;
+    let unsigned = text.ends_with(['U', 'u']);
+    match i64::try_from(value) {
+        Ok(value) if !unsigned => Some(Constant::S64(value)),
+        _ => Some(Constant::U64(value)),
+    }
+}
+
+/// The bits of a floating-point number, in exactly so many digits.
+fn exact(digits: &str, count: usize) -> Option<u64> {
+    let is_exact = digits.len() == count && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if is_exact {
+        u64::from_str_radix(digits, 16).ok()
+    } else {
+        None
+    }
+}
+
+fn is_hexadecimal(text: &str) -> bool {
+    text.starts_with("0x") || text.starts_with("0X")
+}
+
 /// The value of an integer without its sign: `12`, `0x1F`, `017`, `0b101`, each with or without `U`.
 pub(crate) fn integer(text: &str) -> Option<u64> {
     let digits = text.strip_suffix(['U', 'u']).unwrap_or(text);

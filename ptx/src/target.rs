@@ -42,7 +42,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// The architecture is what starts with `sm_`, or else what comes first.
+    /// The architecture is what starts with `sm_` or `compute_`, or else what comes first.
     pub(crate) fn new(mut names: Vec<String>) -> Option<Target> {
         if names.is_empty() {
             return None;
@@ -65,9 +65,11 @@ impl Target {
     }
 
     /// The architecture in its parts, if it is written `sm_`, a number, and `a`, `f` or nothing.
+    ///
+    /// PTX takes `compute_` for `sm_`.
     #[must_use]
     pub fn arch(&self) -> Option<Arch> {
-        let rest = self.name.strip_prefix("sm_")?;
+        let rest = arch_suffix(&self.name)?;
         let digits = rest.trim_end_matches(|last: char| !last.is_ascii_digit());
         let suffix = match &rest[digits.len()..] {
             "" => Suffix::None,
@@ -86,6 +88,11 @@ impl Target {
     pub fn options(&self) -> &[String] {
         &self.options
     }
+}
+
+fn arch_suffix(name: &str) -> Option<&str> {
+    name.strip_prefix("sm_")
+        .or_else(|| name.strip_prefix("compute_"))
 }
 
 /// An architecture: `sm_90a` has the number 90 and the suffix [`Suffix::A`].
@@ -110,8 +117,8 @@ pub enum Suffix {
 
 /// The most bytes that the parameters of one kernel may take.
 ///
-/// The PTX manual gives 256 bytes for version 1.4, 4,352 from version 1.5 on and 32,764 from version 8.1 on
-/// ([`.entry`]); the drivers add that the last holds on `sm_70` and later, and 256 bytes on `sm_1x`.
+/// The PTX manual gives 256 bytes for version 1.4, 4,352 from version 1.5 on and 32,764 from version 8.1 on,
+/// and for the drivers 32,764 on `sm_70` and later and 256 on `sm_1x` ([`.entry`], "PTX ISA notes").
 /// An architecture that cannot be read counts as a recent one.
 ///
 /// ```

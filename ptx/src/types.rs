@@ -89,6 +89,15 @@ impl ScalarType {
         }
     }
 
+    /// Whether it is one floating-point number, or a pair of halves.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        matches!(
+            self,
+            Self::F16 | Self::F16x2 | Self::Bf16 | Self::Bf16x2 | Self::F32 | Self::F64
+        )
+    }
+
     /// What a scalar of this type holds.
     #[must_use]
     pub const fn class(self) -> Class {

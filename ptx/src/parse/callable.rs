@@ -58,7 +58,7 @@ pub(crate) enum Owner {
     Function,
 }
 
-fn optional_params(cursor: &mut Cursor<'_>, owner: Owner) -> Result<Vec<Param>, Error> {
+pub(crate) fn optional_params(cursor: &mut Cursor<'_>, owner: Owner) -> Result<Vec<Param>, Error> {
     if cursor.peek().is(b'(') {
         params(cursor, owner)
     } else {
@@ -67,7 +67,7 @@ fn optional_params(cursor: &mut Cursor<'_>, owner: Owner) -> Result<Vec<Param>, 
 }
 
 /// `( param, .. )`, laid out one behind the other.
-pub(crate) fn params(cursor: &mut Cursor<'_>, owner: Owner) -> Result<Vec<Param>, Error> {
+fn params(cursor: &mut Cursor<'_>, owner: Owner) -> Result<Vec<Param>, Error> {
     cursor.expect(b'(')?;
     let mut params = Vec::new();
     if cursor.eat(b')') {
@@ -174,7 +174,9 @@ fn tuning(
         ".explicitcluster" => directives.explicitcluster = true,
         ".blocksareclusters" => directives.blocksareclusters = true,
         ".noreturn" => directives.noreturn = true,
-        ".pragma" => pragma(cursor, &mut directives.pragmas)?,
+        ".pragma" => directives
+            .pragmas
+            .extend(pragma(cursor)?.into_iter().map(str::to_owned)),
         // The next definition: the one before has neither body nor `;`.
         ".entry" | ".func" | ".visible" | ".weak" | ".extern" | ".common" => {
             let message = format!("expected `{{` or `;`, found `{name}`");
@@ -200,19 +202,21 @@ fn triple(cursor: &mut Cursor<'_>) -> Result<[u32; 3], Error> {
     Ok(triple)
 }
 
-fn pragma(cursor: &mut Cursor<'_>, pragmas: &mut Vec<String>) -> Result<(), Error> {
+/// `"nounroll", ..;`
+pub(crate) fn pragma<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<&'a str>, Error> {
+    let mut texts = Vec::new();
     loop {
         let text = cursor.bump();
         if text.kind != Kind::String {
             return Err(Error::expected_at(&text, "a string"));
         }
-        pragmas.push(text.contents().to_owned());
+        texts.push(text.contents());
         if !cursor.eat(b',') {
             break;
         }
     }
     cursor.expect(b';')?;
-    Ok(())
+    Ok(texts)
 }
 
 fn unknown_arguments(cursor: &mut Cursor<'_>) {

@@ -33,6 +33,16 @@ impl<'a> Cursor<'a> {
         &self.next
     }
 
+    /// The token behind the next one, which is read twice then.
+    pub(crate) fn peek_second(&self) -> Token<'a> {
+        self.lexer.clone().next()
+    }
+
+    /// The byte right behind the next token, which must be one byte long.
+    pub(crate) fn byte_behind(&self) -> Option<u8> {
+        self.source().as_bytes().get(self.next.start + 1).copied()
+    }
+
     pub(crate) fn bump(&mut self) -> Token<'a> {
         let token = self.next;
         self.end = token.end();
@@ -110,7 +120,8 @@ impl<'a> Cursor<'a> {
 
     /// Steps over a directive that nobody knows: to its `;`, over its block, or to the end of its line.
     pub(crate) fn skip_unknown(&mut self) {
-        let line = self.bump().position.line;
+        let line = self.next.position.line;
+        self.bump();
         loop {
             let token = self.next;
             if token.is(b'{') {

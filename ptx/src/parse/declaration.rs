@@ -1,7 +1,9 @@
 //! What variables and parameters have in common: type, alignment, dimensions, size.
 
 use super::Cursor;
+use crate::constant;
 use crate::error::{Error, Position};
+use crate::initial;
 use crate::lexer::Kind;
 use crate::param::Pointer;
 use crate::types::{Linkage, ScalarType, StateSpace};
@@ -128,11 +130,11 @@ pub(crate) fn dims(cursor: &mut Cursor<'_>) -> Result<Option<Vec<usize>>, Error>
             continue;
         }
         let token = *cursor.peek();
-        let dim = cursor.expect_u32("the size of an array")?;
-        if dim == 0 {
-            return Err(Error::expected_at(&token, "the size of an array, above 0"));
+        let dim = constant::expression(cursor, 0)?;
+        match dim.integer().and_then(|dim| usize::try_from(dim).ok()) {
+            Some(dim) if dim > 0 => dims.push(dim),
+            _ => return Err(Error::expected_at(&token, "the size of an array, above 0")),
         }
-        dims.push(dim as usize);
         cursor.expect(b']')?;
     }
     Ok(if dims.is_empty() { None } else { Some(dims) })
@@ -152,9 +154,10 @@ pub(super) fn variables(
     let modifiers = modifiers(cursor)?;
     loop {
         let name = cursor.expect_word("the name of a variable")?;
-        let dims = dims(cursor)?.unwrap_or_default();
+        let mut dims = dims(cursor)?.unwrap_or_default();
+        check_open_dims(&dims, name.position)?;
         let initializer = if cursor.eat(b'=') {
-            Some(initializer(cursor)?)
+            Some(initializer(cursor, &modifiers, &mut dims)?)
         } else {
             None
         };
@@ -185,9 +188,32 @@ pub(super) fn variables(
     }
 }
 
-/// Steps over the value behind a `=`.
-fn initializer(cursor: &mut Cursor<'_>) -> Result<Initializer, Error> {
+/// `[]` stands first or not at all, as in C.
+pub(crate) fn check_open_dims(dims: &[usize], position: Position) -> Result<(), Error> {
+    match dims.iter().rposition(|&dim| dim == 0) {
+        None | Some(0) => Ok(()),
+        Some(_) => Err(Error::at(
+            position,
+            "only the first size of an array may be left out",
+        )),
+    }
+}
+
+/// Steps over the value behind a `=`, or reads it where the size of the array depends on it.
+fn initializer(
+    cursor: &mut Cursor<'_>,
+    modifiers: &Modifiers,
+    dims: &mut [usize],
+) -> Result<Initializer, Error> {
     let first = *cursor.peek();
+    if dims.first() == Some(&0) {
+        initial::elements(cursor, dims, modifiers.vector, modifiers.ty)?;
+        return Ok(Initializer {
+            start: first.start,
+            end: cursor.end(),
+            position: first.position,
+        });
+    }
     if first.is(b'{') {
         let end = cursor.skip_block()?;
         return Ok(Initializer {

@@ -8,9 +8,9 @@
 //!             .address_size N | .file N "name" .. | anything else, to its `;`, block or line end
 //! ```
 
-mod callable;
+pub(crate) mod callable;
 mod cursor;
-mod declaration;
+pub(crate) mod declaration;
 
 use std::collections::HashMap;
 
