@@ -36,3 +36,30 @@ fn every_text_is_read() {
         }
     }
 }
+
+#[test]
+fn all_code_and_all_values_are_read() {
+    for (name, text) in texts() {
+        let module = Module::parse(&text).unwrap();
+        let entries = module.entries().iter().map(|entry| entry.body());
+        let functions = module.functions().iter().map(|function| function.body());
+        let mut instructions = 0;
+        for body in entries.chain(functions).flatten() {
+            let code = body
+                .parse(&text)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            instructions += code.instructions().count();
+        }
+        assert!(instructions > 0, "{name}");
+        for variable in module.variables() {
+            let elements = variable
+                .elements(&text)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let size = variable.size().unwrap_or(0);
+            assert!(
+                elements.iter().all(|element| element.offset < size),
+                "{name}"
+            );
+        }
+    }
+}
