@@ -140,6 +140,27 @@ impl Function {
     }
 }
 
+/// A second name of a function: `.alias second, first;`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    pub(crate) name: String,
+    pub(crate) function: String,
+}
+
+impl Alias {
+    /// The second name, which a prototype announces too.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name under which the function is defined.
+    #[must_use]
+    pub fn function(&self) -> &str {
+        &self.function
+    }
+}
+
 /// What stands between the parameters and the body of an entry or a function.
 ///
 /// Each has its section in the PTX manual, [performance-tuning directives] and

@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         let row = self.stride(level + 1);
         let mut filled = 0_usize;
         loop {
-            if cursor.eat(b'}') {
+            if filled > 0 && cursor.eat(b'}') {
                 return Ok(filled);
             }
             if filled >= room {
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
             }
             if cursor.peek().is(b'{') {
                 if level + 1 >= self.dims.len() {
-                    return Err(cursor.expected("a value"));
+                    return Err(cursor.expected("a value without braces"));
                 }
                 filled = filled.next_multiple_of(row);
                 self.list(cursor, level + 1, first + filled)?;

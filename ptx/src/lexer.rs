@@ -127,7 +127,11 @@ impl<'a> Lexer<'a> {
                     self.at = end;
                     self.token(Kind::String, start)
                 }
-                None => self.token(Kind::OpenString, start),
+                None => {
+                    let token = self.token(Kind::OpenString, start);
+                    self.at = line_end(self.source, start);
+                    token
+                }
             },
             b'%' if !bytes.get(start + 1).is_some_and(|&byte| is_follow(byte)) => {
                 self.at += 1;

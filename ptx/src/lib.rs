@@ -40,7 +40,7 @@ pub use code::{
     Operand, SourcePlace, Statement,
 };
 pub use constant::Constant;
-pub use entry::{Body, Directives, Entry, Function};
+pub use entry::{Alias, Body, Directives, Entry, Function};
 pub use error::{Error, Position};
 pub use initial::{Element, SymbolAddress, Value};
 pub use module::Module;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::entry::{Entry, Function};
+use crate::entry::{Alias, Entry, Function};
 use crate::error::Error;
 use crate::parse;
 use crate::target::{Target, Version};
@@ -38,6 +38,7 @@ pub struct Module {
     pub(crate) function_by_name: HashMap<String, usize>,
     pub(crate) variables: Vec<Variable>,
     pub(crate) files: Vec<File>,
+    pub(crate) aliases: Vec<Alias>,
 }
 
 impl Module {
@@ -94,6 +95,12 @@ impl Module {
         self.function_by_name
             .get(name)
             .map(|&index| &self.functions[index])
+    }
+
+    /// Second names of device functions.
+    #[must_use]
+    pub fn aliases(&self) -> &[Alias] {
+        &self.aliases
     }
 
     /// The variables outside of functions, in the order of the text.

@@ -191,7 +191,7 @@ fn directive<'a>(cursor: &mut Cursor<'a>) -> Result<Statement<'a>, Error> {
             declared(cursor).map(Statement::Declaration)
         }
         _ => {
-            cursor.skip_unknown();
+            cursor.skip_unknown()?;
             let text = cursor
                 .source()
                 .get(token.start..cursor.end())

@@ -2,7 +2,7 @@
 
 use super::{Cursor, body, declaration};
 use crate::entry::{Body, Directives, Entry, Function};
-use crate::error::{Error, Position};
+use crate::error::Error;
 use crate::lexer::Kind;
 use crate::param::Param;
 use crate::types::{Linkage, StateSpace};
@@ -147,20 +147,19 @@ fn tuning_and_body(cursor: &mut Cursor<'_>) -> Result<(Directives, Option<Body>)
             }
             return Ok((directives, None));
         }
-        if token.kind != Kind::Directive {
+        if token.kind != Kind::Directive || begins_definition(token.text) {
             return Err(cursor.expected("`{`, `;` or a directive such as `.maxntid`"));
         }
         cursor.bump();
-        tuning(cursor, token.text, token.position, &mut directives)?;
+        tuning(cursor, token.text, &mut directives)?;
     }
 }
 
-fn tuning(
-    cursor: &mut Cursor<'_>,
-    name: &str,
-    position: Position,
-    directives: &mut Directives,
-) -> Result<(), Error> {
+fn begins_definition(directive: &str) -> bool {
+    matches!(directive, ".entry" | ".func") || Linkage::from_word(directive).is_some()
+}
+
+fn tuning(cursor: &mut Cursor<'_>, name: &str, directives: &mut Directives) -> Result<(), Error> {
     match name {
         ".maxntid" => directives.maxntid = Some(triple(cursor)?),
         ".reqntid" => directives.reqntid = Some(triple(cursor)?),
@@ -177,11 +176,6 @@ fn tuning(
         ".pragma" => directives
             .pragmas
             .extend(pragma(cursor)?.into_iter().map(str::to_owned)),
-        // The next definition: the one before has neither body nor `;`.
-        ".entry" | ".func" | ".visible" | ".weak" | ".extern" | ".common" => {
-            let message = format!("expected `{{` or `;`, found `{name}`");
-            return Err(Error::at(position, message));
-        }
         _ => {
             directives.unknown.push(name.to_owned());
             unknown_arguments(cursor);

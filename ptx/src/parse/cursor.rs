@@ -119,23 +119,23 @@ impl<'a> Cursor<'a> {
     }
 
     /// Steps over a directive that nobody knows: to its `;`, over its block, or to the end of its line.
-    pub(crate) fn skip_unknown(&mut self) {
-        let line = self.next.position.line;
-        self.bump();
+    ///
+    /// A line that ends in a comma goes on in the next.
+    pub(crate) fn skip_unknown(&mut self) -> Result<(), Error> {
+        let mut last = self.bump();
         loop {
             let token = self.next;
             if token.is(b'{') {
-                if self.skip_block().is_err() {
-                    self.next = self.lexer.next();
-                }
-                return;
+                self.skip_block()?;
+                return Ok(());
             }
-            if token.kind == Kind::End || token.position.line != line {
-                return;
+            let is_same_line = token.position.line == last.position.line || last.is(b',');
+            if token.kind == Kind::End || !is_same_line {
+                return Ok(());
             }
-            self.bump();
-            if token.is(b';') {
-                return;
+            last = self.bump();
+            if last.is(b';') {
+                return Ok(());
             }
         }
     }

@@ -124,7 +124,12 @@ pub(crate) fn attribute(cursor: &mut Cursor<'_>) -> Result<bool, Error> {
 /// `[4][8]`; a 0 stands for `[]`, and nothing for no brackets.
 pub(crate) fn dims(cursor: &mut Cursor<'_>) -> Result<Option<Vec<usize>>, Error> {
     let mut dims = Vec::new();
-    while cursor.eat(b'[') {
+    while cursor.peek().is(b'[') {
+        if dims.len() == constant::DEPTH {
+            let most = constant::DEPTH;
+            return Err(cursor.expected(format!("an array of at most {most} dimensions")));
+        }
+        cursor.bump();
         if cursor.eat(b']') {
             dims.push(0);
             continue;

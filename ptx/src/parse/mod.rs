@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 pub(crate) use cursor::Cursor;
 
-use crate::entry::{Body, Entry, Function};
+use crate::entry::{Alias, Body, Entry, Function};
 use crate::error::{Error, Position, shorten};
 use crate::lexer::{Kind, Token};
 use crate::module::Module;
@@ -44,6 +44,7 @@ pub(crate) fn module(source: &str) -> Result<Module, Error> {
         function_by_name: parts.function_by_name,
         variables: parts.variables,
         files: parts.files,
+        aliases: parts.aliases,
     })
 }
 
@@ -58,6 +59,7 @@ struct Parts {
     function_by_name: HashMap<String, usize>,
     variables: Vec<Variable>,
     files: Vec<File>,
+    aliases: Vec<Alias>,
 }
 
 fn first_version(cursor: &mut Cursor<'_>) -> Result<Version, Error> {
@@ -135,6 +137,10 @@ fn directive(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<(), Error> {
             cursor.bump();
             parts.files.push(file(cursor)?);
         }
+        ".alias" => {
+            cursor.bump();
+            parts.aliases.push(alias(cursor)?);
+        }
         _ => declared(cursor, parts)?,
     }
     Ok(())
@@ -181,6 +187,17 @@ fn file(cursor: &mut Cursor<'_>) -> Result<File, Error> {
     })
 }
 
+fn alias(cursor: &mut Cursor<'_>) -> Result<Alias, Error> {
+    let name = cursor.expect_word("the name of a function")?;
+    cursor.expect(b',')?;
+    let function = cursor.expect_word("the name of a function")?;
+    cursor.expect(b';')?;
+    Ok(Alias {
+        name: name.text.to_owned(),
+        function: function.text.to_owned(),
+    })
+}
+
 /// What may have a linkage, and what nobody knows.
 fn declared(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<(), Error> {
     let mut linkage = None;
@@ -221,10 +238,7 @@ fn declared(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<(), Error> {
             &token,
             "`.entry`, `.func` or a state space such as `.global`",
         )),
-        _ => {
-            cursor.skip_unknown();
-            Ok(())
-        }
+        _ => cursor.skip_unknown(),
     }
 }
 
