@@ -32,8 +32,8 @@ pub enum Constant {
 impl Constant {
     /// The bits of the constant as a value of a type, the rest of the 64 being zero.
     ///
-    /// Integers lose what does not fit, as in PTX, and floating-point numbers are rounded to the nearest even.
-    /// There is none for an integer of a floating-point type, nor for a number with a point of an integer type.
+    /// Integers lose what does not fit, and floating-point numbers are rounded to the nearest, as `ptxas` does
+    /// with initial values. There is none for an integer of a floating-point type, nor the other way round.
     ///
     /// ```
     /// use gridcall_ptx::{Constant, ScalarType};
@@ -45,13 +45,15 @@ impl Constant {
     #[must_use]
     pub fn bits(self, ty: ScalarType) -> Option<u64> {
         match (self, ty) {
-            (Constant::F32(bits), ScalarType::F32 | ScalarType::B32) => Some(u64::from(bits)),
+            (Constant::F32(bits), ScalarType::F32 | ScalarType::B32 | ScalarType::B64) => {
+                Some(u64::from(bits))
+            }
             (Constant::F64(bits), ScalarType::F64 | ScalarType::B64) => Some(bits),
             (Constant::F32(bits), ScalarType::F64) => {
                 Some(f64::from(f32::from_bits(bits)).to_bits())
             }
             #[allow(clippy::cast_possible_truncation, reason = "rounding is what is meant")]
-            (Constant::F64(bits), ScalarType::F32) => {
+            (Constant::F64(bits), ScalarType::F32 | ScalarType::B32) => {
                 Some(u64::from((f64::from_bits(bits) as f32).to_bits()))
             }
             (Constant::F32(_) | Constant::F64(_), _) => None,
