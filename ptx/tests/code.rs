@@ -708,7 +708,7 @@ mod errors {
             ),
             (
                 "mov.u32 %r1, 1U % 0;",
-                "line 5, column 16: this divides by zero",
+                "line 5, column 17: this divides by zero",
             ),
             (
                 "mov.f64 %r1, ~1.0;",
