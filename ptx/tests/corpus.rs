@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use gridcall_ptx::{Module, Operand, Statement, Version};
+use gridcall_ptx::{Module, Operand, Param, Statement, Version};
 
 fn texts() -> Vec<(String, String)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
@@ -181,7 +181,7 @@ fn packed_parameters_of_several_kinds() {
             .unwrap()
             .params()
             .iter()
-            .map(|param| param.offset())
+            .map(Param::offset)
             .collect()
     };
     assert_eq!(offsets("c_saxpy"), [0, 4, 8, 16]);
