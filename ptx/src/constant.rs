@@ -343,8 +343,12 @@ fn apply(operator: Operator, left: Constant, right: Constant) -> Result<Constant
 
 const DIVISION_BY_ZERO: &str = "this divides by zero";
 
+/// `ptxas` shifts by the lowest six bits, as the hardware it runs on.
+fn distance(by: u64) -> u64 {
+    by & 63
+}
+
 fn signed(operator: Operator, left: i64, right: i64) -> Result<Constant, &'static str> {
-    let shift = u32::try_from(right).unwrap_or(u32::MAX);
     let value = match operator {
         Operator::Or => i64::from(left != 0 || right != 0),
         Operator::And => i64::from(left != 0 && right != 0),
@@ -357,8 +361,8 @@ fn signed(operator: Operator, left: i64, right: i64) -> Result<Constant, &'stati
         Operator::LessEqual => i64::from(left <= right),
         Operator::Greater => i64::from(left > right),
         Operator::GreaterEqual => i64::from(left >= right),
-        Operator::Left => left.checked_shl(shift).unwrap_or(0),
-        Operator::Right => left >> shift.min(63),
+        Operator::Left => left << distance(right.cast_unsigned()),
+        Operator::Right => left >> distance(right.cast_unsigned()),
         Operator::Add => left.wrapping_add(right),
         Operator::Subtract => left.wrapping_sub(right),
         Operator::Multiply => left.wrapping_mul(right),
@@ -370,7 +374,6 @@ fn signed(operator: Operator, left: i64, right: i64) -> Result<Constant, &'stati
 }
 
 fn unsigned(operator: Operator, left: u64, right: u64) -> Result<Constant, &'static str> {
-    let shift = u32::try_from(right).unwrap_or(u32::MAX);
     let value = match operator {
         Operator::Or => return Ok(Constant::from(left != 0 || right != 0)),
         Operator::And => return Ok(Constant::from(left != 0 && right != 0)),
@@ -383,8 +386,8 @@ fn unsigned(operator: Operator, left: u64, right: u64) -> Result<Constant, &'sta
         Operator::BitOr => left | right,
         Operator::BitXor => left ^ right,
         Operator::BitAnd => left & right,
-        Operator::Left => left.checked_shl(shift).unwrap_or(0),
-        Operator::Right => left.checked_shr(shift).unwrap_or(0),
+        Operator::Left => left << distance(right),
+        Operator::Right => left >> distance(right),
         Operator::Add => left.wrapping_add(right),
         Operator::Subtract => left.wrapping_sub(right),
         Operator::Multiply => left.wrapping_mul(right),
