@@ -148,7 +148,7 @@ pub mod __private {
     pub use crate::{
         call::{Call, Finish, Span, launch},
         cell::KernelCell,
-        contract::{Extents, Int, ViewOf},
+        contract::{AnyField, Extents, Field, Int, ViewOf},
         declaration::{Declaration, Image, Param},
         kernel::{Arguments, Declared, NoView},
         layout::{ArgLayout, Class, Expected, check_element, check_layout},
