@@ -81,6 +81,12 @@ impl Loaded {
         declaration: &'static Declaration,
         context: &Arc<CudaContext>,
     ) -> Result<Loaded, LoadError> {
+        let &Declaration { kernel, image, .. } = declaration;
+        // No PTX has version 0.0: it stands for a file that was not there.
+        if image.version == (0, 0) {
+            let path = image.path;
+            return Err(LoadErrorKind::SignaturesOnly { kernel, path }.into());
+        }
         let driver = driver()?;
         context.check_err().map_err(LoadErrorKind::Earlier)?;
         context
