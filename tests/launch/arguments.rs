@@ -415,15 +415,9 @@ fn bools_go_in_and_come_out() {
     let b = stream.clone_htod(&[1.0_f32, 0.0, 3.0, 0.0]).unwrap();
     let mut out = stream.alloc_zeros::<bool>(4).unwrap();
     all_eq(&stream, cover(4), &a, &b, 4, false, &mut out).unwrap();
-    assert_eq!(
-        stream.clone_dtoh(&out).unwrap(),
-        [true, false, true, false]
-    );
+    assert_eq!(stream.clone_dtoh(&out).unwrap(), [true, false, true, false]);
     all_eq(&stream, cover(4), &a, &b, 4, true, &mut out).unwrap();
-    assert_eq!(
-        stream.clone_dtoh(&out).unwrap(),
-        [false, true, false, true]
-    );
+    assert_eq!(stream.clone_dtoh(&out).unwrap(), [false, true, false, true]);
 }
 
 #[test]
@@ -483,11 +477,23 @@ fn ten_arguments_keep_their_places() {
     let arrays: Vec<_> = (1..=7_u8)
         .map(|k| stream.clone_htod(&[f32::from(k); 64]).unwrap())
         .collect();
-    let [a, b, c, d, e, f, g] = &arrays[..] else {
-        unreachable!("there are seven");
-    };
     let mut y = stream.alloc_zeros::<f32>(64).unwrap();
-    many10(&stream, cover(64), a, b, c, d, e, f, g, &mut y, 0.5, 63).unwrap();
+    let x = |k: usize| &arrays[k];
+    many10(
+        &stream,
+        cover(64),
+        x(0),
+        x(1),
+        x(2),
+        x(3),
+        x(4),
+        x(5),
+        x(6),
+        &mut y,
+        0.5,
+        63,
+    )
+    .unwrap();
     let mut expected = [14.0; 64];
     expected[63] = 0.0;
     assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
@@ -528,9 +534,7 @@ fn named_arguments_say_which_is_which() {
     }
     .launch(&stream, cover(15))
     .unwrap();
-    let expected: Vec<f32> = (0..15_u16)
-        .map(|i| f32::from(i % 3 * 5 + i / 3))
-        .collect();
+    let expected: Vec<f32> = (0..15_u16).map(|i| f32::from(i % 3 * 5 + i / 3)).collect();
     assert_eq!(stream.clone_dtoh(&out).unwrap(), expected);
 }
 
@@ -538,7 +542,9 @@ fn named_arguments_say_which_is_which() {
 fn halves_are_elements() {
     let device = device!();
     let stream = device.default_stream();
-    let halves: Vec<f16> = (0..32_u8).map(|k| f16::from_bits(0x3c00 + u16::from(k))).collect();
+    let halves: Vec<f16> = (0..32_u8)
+        .map(|k| f16::from_bits(0x3c00 + u16::from(k)))
+        .collect();
     let x = stream.clone_htod(&halves).unwrap();
     let mut y = stream.alloc_zeros::<f16>(32).unwrap();
     copy_halves(&stream, cover(4), &x, &mut y, 4).unwrap();

@@ -21,7 +21,12 @@ unsafe extern "C" {
 }
 
 /// `len` floats of the array from element `start` on.
-fn read<T>(array: &CudaSlice<T>, start: usize, len: usize, stream: &CudaStream) -> BorrowedView<'static, T> {
+fn read<T>(
+    array: &CudaSlice<T>,
+    start: usize,
+    len: usize,
+    stream: &CudaStream,
+) -> BorrowedView<'static, T> {
     assert!(start + len <= array.len());
     let address = array.device_ptr(stream).0 + (start * size_of::<T>()) as u64;
     // SAFETY: the elements lie within the array, which each test keeps to its end, and all work on
@@ -29,7 +34,12 @@ fn read<T>(array: &CudaSlice<T>, start: usize, len: usize, stream: &CudaStream) 
     unsafe { BorrowedView::new(address, len, Place::Device(0)) }
 }
 
-fn write<T>(array: &CudaSlice<T>, start: usize, len: usize, stream: &CudaStream) -> BorrowedViewMut<'static, T> {
+fn write<T>(
+    array: &CudaSlice<T>,
+    start: usize,
+    len: usize,
+    stream: &CudaStream,
+) -> BorrowedViewMut<'static, T> {
     assert!(start + len <= array.len());
     let address = array.device_ptr(stream).0 + (start * size_of::<T>()) as u64;
     // SAFETY: as for `read`; where a test makes others of the same elements, the launch refuses
@@ -55,7 +65,15 @@ fn borrowed_views_are_arrays() {
     let view = read(&x, 8, 16, &stream);
     let copied = view;
     assert_eq!(copied.describe().unwrap().len(), 16);
-    saxpy(&stream, cover(16), 16, 2.0, &copied, &mut write(&y, 0, 16, &stream)).unwrap();
+    saxpy(
+        &stream,
+        cover(16),
+        16,
+        2.0,
+        &copied,
+        &mut write(&y, 0, 16, &stream),
+    )
+    .unwrap();
     let mut expected = [0.0; 32];
     for (y, x) in expected[..16].iter_mut().zip(&ramp(32)[8..]) {
         *y = 2.0 * x;
@@ -117,7 +135,12 @@ fn a_written_array_must_not_overlap_another() {
                    of them; pass separate arrays, or declare #[may_alias(..)] if the kernel allows it";
 
     // Both borrowed: the same, shifted by one, one within the other.
-    for (from, to) in [((0, 16), (0, 16)), ((0, 16), (15, 16)), ((4, 4), (0, 32)), ((15, 2), (0, 16))] {
+    for (from, to) in [
+        ((0, 16), (0, 16)),
+        ((0, 16), (15, 16)),
+        ((4, 4), (0, 32)),
+        ((15, 2), (0, 16)),
+    ] {
         let input = read(&buffer, from.0, from.1, &stream);
         let mut out = write(&buffer, to.0, to.1, &stream);
         assert_eq!(
@@ -134,9 +157,23 @@ fn a_written_array_must_not_overlap_another() {
 
     // Side by side is not overlap, nor is what has no elements.
     let input = read(&buffer, 0, 16, &stream);
-    copy(&stream, cover(16), &input, &mut write(&buffer, 16, 16, &stream), 16).unwrap();
+    copy(
+        &stream,
+        cover(16),
+        &input,
+        &mut write(&buffer, 16, 16, &stream),
+        16,
+    )
+    .unwrap();
     let nothing = read(&buffer, 20, 0, &stream);
-    copy(&stream, cover(1), &nothing, &mut write(&buffer, 16, 16, &stream), 0).unwrap();
+    copy(
+        &stream,
+        cover(1),
+        &nothing,
+        &mut write(&buffer, 16, 16, &stream),
+        0,
+    )
+    .unwrap();
     let mut expected = ramp(32);
     expected.copy_within(..16, 16);
     assert_eq!(stream.clone_dtoh(&buffer).unwrap(), expected);

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use gridcall::{ArgumentError, LaunchErrorKind, cover, cudarc::driver::CudaContext, cudarc::driver::sys};
+use gridcall::{
+    ArgumentError, LaunchErrorKind, cover, cudarc::driver::CudaContext, cudarc::driver::sys,
+};
+use libloading::Library;
 
 use crate::{
     kernels::{fill, saxpy},
@@ -21,11 +24,15 @@ fn try_out(context: &Arc<CudaContext>) {
 
 /// A context of device 0 that is not its primary one.
 fn another_context() -> Arc<CudaContext> {
+    type Create = unsafe extern "C" fn(*mut sys::CUcontext, u32, sys::CUdevice) -> sys::CUresult;
+    // cudarc's bindings have it under another signature for each toolkit.
+    // SAFETY: the driver is loaded already.
+    let driver = unsafe { Library::new("libcuda.so.1") }.unwrap();
+    // SAFETY: the type is that of the function in the driver's header.
+    let create = unsafe { driver.get::<Create>(b"cuCtxCreate_v2") }.unwrap();
     let mut raw = std::ptr::null_mut();
     // SAFETY: the place takes the answer; device 0 is open.
-    unsafe { sys::cuCtxCreate_v2(&raw mut raw, 0, 0) }
-        .result()
-        .unwrap();
+    unsafe { create(&raw mut raw, 0, 0) }.result().unwrap();
     // SAFETY: the context was created just now, on this device, and is handed over.
     unsafe { CudaContext::from_raw_context(0, 0, raw) }.unwrap()
 }

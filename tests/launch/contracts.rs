@@ -96,7 +96,15 @@ fn products_of_lengths_do_not_wrap() {
     let mut out = stream.alloc_zeros::<f32>(16).unwrap();
     // 65536 × 65536 is 0 in 32 bits.
     assert_eq!(
-        broken(transpose(&stream, cover(16), &input, &mut out, 65536, 65536, 16)),
+        broken(transpose(
+            &stream,
+            cover(16),
+            &input,
+            &mut out,
+            65536,
+            65536,
+            16
+        )),
         is(
             "input.len() >= rows * cols",
             "input.len() is 16, rows is 65536 and cols is 65536"
@@ -138,7 +146,10 @@ fn a_contract_may_speak_of_the_launch() {
 
     let mut out = stream.alloc_zeros::<u32>(12 * 64 - 1).unwrap();
     let (requirement, _) = broken(where_am_i(&stream, (2, 32), &mut out));
-    assert_eq!(requirement, "out.len() >= grid.blocks() * block.threads() * 12");
+    assert_eq!(
+        requirement,
+        "out.len() >= grid.blocks() * block.threads() * 12"
+    );
 }
 
 #[test]
@@ -158,7 +169,11 @@ fn a_contract_may_speak_of_the_block_and_shared_memory() {
 
     let mut y = stream.alloc_zeros::<f32>(64).unwrap();
     assert_eq!(
-        broken(tile(&stream, Launch::new(1, 64).shared_mem_bytes(128), &mut y)),
+        broken(tile(
+            &stream,
+            Launch::new(1, 64).shared_mem_bytes(128),
+            &mut y
+        )),
         is(
             "shared_mem_bytes == block.x * 4",
             "shared_mem_bytes is 128 and block.x is 64"

@@ -81,9 +81,8 @@ fn a_driver_that_cannot_be_opened_is_an_error() {
 
 #[test]
 fn no_driver_at_all_is_an_error() {
-    let error = match gridcall::device(0) {
-        Ok(_) => return say(&format!("{}: not run, as there is a device", this_test!())),
-        Err(error) => error,
+    let Err(error) = gridcall::device(0) else {
+        return say(&format!("{}: not run, as there is a device", this_test!()));
     };
     if let LoadErrorKind::NoDriver { library, reason } = error.kind() {
         assert_eq!(*library, "libcuda.so.1");

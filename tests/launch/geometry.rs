@@ -172,7 +172,10 @@ fn a_cover_of_nothing_launches_nothing() {
 fn every_limit_is_ours_to_tell() {
     let device = device!();
     let stream = device.default_stream();
-    let threads = limit(&device, Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    let threads = limit(
+        &device,
+        Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+    );
     let block_x = limit(&device, Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
     let block_y = limit(&device, Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y);
     let block_z = limit(&device, Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
@@ -183,7 +186,8 @@ fn every_limit_is_ours_to_tell() {
     let text = |axis: &str, found: u32, limit: u32| {
         format!("{axis} is {found}, the device allows {limit}")
     };
-    let zero_grid = |axis: &str| format!("grid.{axis} is 0; only a launch made by `cover` may be empty");
+    let zero_grid =
+        |axis: &str| format!("grid.{axis} is 0; only a launch made by `cover` may be empty");
     let mut good = 0;
     for (launch, expected) in [
         (Launch::new(0, 1), zero_grid("x")),
@@ -193,16 +197,37 @@ fn every_limit_is_ours_to_tell() {
         (Launch::new(1, (1, 0)), "block.y is 0".to_owned()),
         (Launch::new(1, (1, 1, 0)), "block.z is 0".to_owned()),
         (cover(10).block(0), "block.x is 0".to_owned()),
-        (Launch::new(1, block_x + 1), text("block.x", block_x + 1, block_x)),
-        (Launch::new(1, (1, block_y + 1)), text("block.y", block_y + 1, block_y)),
-        (Launch::new(1, (1, 1, block_z + 1)), text("block.z", block_z + 1, block_z)),
+        (
+            Launch::new(1, block_x + 1),
+            text("block.x", block_x + 1, block_x),
+        ),
+        (
+            Launch::new(1, (1, block_y + 1)),
+            text("block.y", block_y + 1, block_y),
+        ),
+        (
+            Launch::new(1, (1, 1, block_z + 1)),
+            text("block.z", block_z + 1, block_z),
+        ),
         (
             Launch::new(1, (threads / 2, 4)),
-            format!("the block has {} threads, the device allows {threads}", threads * 2),
+            format!(
+                "the block has {} threads, the device allows {threads}",
+                threads * 2
+            ),
         ),
-        (Launch::new((1, grid_y + 1), 1), text("grid.y", grid_y + 1, grid_y)),
-        (Launch::new((1, 1, grid_z + 1), 1), text("grid.z", grid_z + 1, grid_z)),
-        (Launch::new(grid_x + 1, 1), text("grid.x", grid_x + 1, grid_x)),
+        (
+            Launch::new((1, grid_y + 1), 1),
+            text("grid.y", grid_y + 1, grid_y),
+        ),
+        (
+            Launch::new((1, 1, grid_z + 1), 1),
+            text("grid.z", grid_z + 1, grid_z),
+        ),
+        (
+            Launch::new(grid_x + 1, 1),
+            text("grid.x", grid_x + 1, grid_x),
+        ),
         (
             cover((1, u64::from(grid_y) * 16 + 1)),
             text("grid.y", grid_y + 1, grid_y),
@@ -213,13 +238,25 @@ fn every_limit_is_ours_to_tell() {
         ),
         (
             cover(u64::MAX),
-            format!("grid.x is {}, the device allows {grid_x}", (1_u64 << 63) / 256),
+            format!(
+                "grid.x is {}, the device allows {grid_x}",
+                (1_u64 << 63) / 256
+            ),
         ),
         (cover(-1), "cannot cover -1 elements along x".to_owned()),
-        (cover((4, i32::MIN)), "cannot cover -2147483648 elements along y".to_owned()),
-        (cover((4, 4, -5_i64)), "cannot cover -5 elements along z".to_owned()),
+        (
+            cover((4, i32::MIN)),
+            "cannot cover -2147483648 elements along y".to_owned(),
+        ),
+        (
+            cover((4, 4, -5_i64)),
+            "cannot cover -5 elements along z".to_owned(),
+        ),
     ] {
-        assert_eq!(geometry(count_threads(&stream, launch, &mut count)), expected);
+        assert_eq!(
+            geometry(count_threads(&stream, launch, &mut count)),
+            expected
+        );
         // The context is as good as before.
         count_threads(&stream, (2, 3), &mut count).unwrap();
         good += 6;
@@ -354,7 +391,7 @@ fn one_grid_may_cover_more_than_itself() {
     let stream = device.default_stream();
     let mut y = stream.alloc_zeros::<f32>(10_000).unwrap();
     grid_stride(&stream, (3, 64), &mut y, 2.0, 10_000).unwrap();
-    assert_eq!(stream.clone_dtoh(&y).unwrap(), [2.0; 10_000]);
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), vec![2.0; 10_000]);
 }
 
 #[test]
@@ -363,7 +400,8 @@ fn axes_are_named() {
     let stream = device.default_stream();
     let mut count = stream.alloc_zeros::<u64>(1).unwrap();
     let error = count_threads(&stream, cover((1, -2)), &mut count).unwrap_err();
-    let LaunchErrorKind::Geometry(GeometryError::NegativeExtent { axis, extent: -2 }) = error.kind()
+    let LaunchErrorKind::Geometry(GeometryError::NegativeExtent { axis, extent: -2 }) =
+        error.kind()
     else {
         panic!("{error}");
     };

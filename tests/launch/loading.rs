@@ -1,9 +1,6 @@
 //! Does a kernel load once where it can, and tell why where it cannot?
 
-use std::{
-    sync::Barrier,
-    thread,
-};
+use std::{sync::Barrier, thread};
 
 use gridcall::{
     Kernel, LaunchErrorKind, LoadError, LoadErrorKind, Safe, cover,
@@ -187,7 +184,10 @@ fn a_handle_launches_what_it_loaded() {
     assert!(again.max_threads_per_block() >= 256);
     assert_eq!(again.static_shared_mem_bytes(), 0);
     let shown = format!("{again:?}");
-    assert!(shown.contains("saxpy") && shown.contains("vector.ptx"), "{shown}");
+    assert!(
+        shown.contains("saxpy") && shown.contains("vector.ptx"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -226,7 +226,10 @@ fn sixteen_threads_load_one_kernel_at_once() {
                 })
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
     });
     assert!(functions.iter().all(|function| *function == functions[0]));
 }

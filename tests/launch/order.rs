@@ -170,7 +170,9 @@ fn a_stored_error_is_told_as_earlier_and_costs_no_order() {
 #[test]
 fn loading_tells_a_stored_error_as_earlier() {
     let device = device!();
-    device.record_err(Err::<(), _>(DriverError(CUresult::CUDA_ERROR_INVALID_HANDLE)));
+    device.record_err(Err::<(), _>(DriverError(
+        CUresult::CUDA_ERROR_INVALID_HANDLE,
+    )));
     let Err(error) = saxpy::load(&device) else {
         panic!("the stored error is lost");
     };

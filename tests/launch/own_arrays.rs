@@ -241,7 +241,10 @@ fn a_use_that_cannot_be_recorded_is_told_after_the_launch() {
         refuses: None,
     };
     let error = saxpy(&stream, cover(8), 8, 1.0, &x, &mut y).unwrap_err();
-    assert!(matches!(error.kind(), LaunchErrorKind::Finish { index: 2, .. }));
+    assert!(matches!(
+        error.kind(),
+        LaunchErrorKind::Finish { index: 2, .. }
+    ));
     assert_eq!(
         error.to_string(),
         "kernel `saxpy`: the kernel was launched, but its use of argument `x` (parameter 2) could \
@@ -300,7 +303,9 @@ fn an_array_with_gaps_is_refused() {
     assert_eq!(stream.clone_dtoh(&out).unwrap(), [0.0; 2]);
 
     // Strides of dimensions of length 1 mean nothing.
-    let odd = Told(transposed.0, |frame| strided(frame, &[1, 2, 1, 4], &[9, 4, -7, 1]));
+    let odd = Told(transposed.0, |frame| {
+        strided(frame, &[1, 2, 1, 4], &[9, 4, -7, 1])
+    });
     rowsum(&stream, cover(2), &odd, &mut out, 2, 4).unwrap();
     assert_eq!(stream.clone_dtoh(&out).unwrap(), [6.0, 22.0]);
 }

@@ -2,7 +2,9 @@
 
 use std::{sync::Barrier, thread};
 
-use gridcall::{GeometryError, Launch, LaunchError, LaunchErrorKind, cudarc::driver::CudaStream, kernel};
+use gridcall::{
+    GeometryError, Launch, LaunchError, LaunchErrorKind, cudarc::driver::CudaStream, kernel,
+};
 
 const KIB: u32 = 1024;
 
@@ -21,7 +23,11 @@ unsafe extern "C" {
 /// One block of 256 threads with so much shared memory; how many floats of it the kernel could use.
 fn floats<K>(stream: &std::sync::Arc<CudaStream>, bytes: u32, kernel: K) -> Result<f32, LaunchError>
 where
-    K: FnOnce(&CudaStream, Launch, &mut gridcall::cudarc::driver::CudaSlice<f32>) -> Result<(), LaunchError>,
+    K: FnOnce(
+        &CudaStream,
+        Launch,
+        &mut gridcall::cudarc::driver::CudaSlice<f32>,
+    ) -> Result<(), LaunchError>,
 {
     let mut y = stream.alloc_zeros::<f32>(256).unwrap();
     kernel(stream, Launch::new(1, 256).shared_mem_bytes(bytes), &mut y)?;
@@ -40,17 +46,14 @@ fn up_to_48_kibibytes_and_beyond() {
     let device = device!();
     let stream = device.default_stream();
     for bytes in [0, 4, KIB, 48 * KIB - 4, 48 * KIB, 48 * KIB + 4, 64 * KIB] {
-        assert_floats(floats(&stream, bytes, |s, l, y| tile(s, l, y)), bytes);
+        assert_floats(floats(&stream, bytes, tile), bytes);
     }
     // What was opted in to once is not taken back.
     for bytes in [48 * KIB, 100, 64 * KIB] {
-        assert_floats(floats(&stream, bytes, |s, l, y| tile(s, l, y)), bytes);
+        assert_floats(floats(&stream, bytes, tile), bytes);
     }
     // A size that is no multiple of a float.
-    assert_floats(
-        floats(&stream, 48 * KIB + 1, |s, l, y| tile(s, l, y)),
-        48 * KIB,
-    );
+    assert_floats(floats(&stream, 48 * KIB + 1, tile), 48 * KIB);
 }
 
 #[test]
@@ -60,11 +63,11 @@ fn static_memory_counts() {
     let kernel = tile_static16::load(&device).unwrap();
     assert_eq!(kernel.static_shared_mem_bytes(), 16 * KIB);
     for bytes in [32 * KIB - 4, 32 * KIB, 32 * KIB + 4, 40 * KIB] {
-        let found = floats(&stream, bytes, |s, l, y| tile_static16(s, l, y));
+        let found = floats(&stream, bytes, tile_static16);
         assert_floats(found, bytes + 16 * KIB);
     }
     for bytes in [0, 4, KIB, 8 * KIB] {
-        let found = floats(&stream, bytes, |s, l, y| tile_static48(s, l, y));
+        let found = floats(&stream, bytes, tile_static48);
         assert_floats(found, bytes + 48 * KIB);
     }
 }
@@ -76,17 +79,18 @@ fn all_that_the_device_has_and_no_more() {
     let kernel = tile::load(&device).unwrap();
     let most = kernel.max_dynamic_shared_mem_bytes();
     assert!(most >= 48 * KIB, "{most}");
-    assert_floats(floats(&stream, most, |s, l, y| tile(s, l, y)), most);
+    assert_floats(floats(&stream, most, tile), most);
 
     let kernel = tile_static48::load(&device).unwrap();
     assert_eq!(kernel.static_shared_mem_bytes(), 48 * KIB);
     let most = kernel.max_dynamic_shared_mem_bytes();
-    let found = floats(&stream, most, |s, l, y| tile_static48(s, l, y));
+    let found = floats(&stream, most, tile_static48);
     assert_floats(found, most + 48 * KIB);
 
     for asked in [most + 1, 1024 * KIB, u32::MAX] {
-        let error = floats(&stream, asked, |s, l, y| tile_static48(s, l, y)).unwrap_err();
-        let LaunchErrorKind::Geometry(GeometryError::SharedMemory { limit, fixed, .. }) = error.kind()
+        let error = floats(&stream, asked, tile_static48).unwrap_err();
+        let LaunchErrorKind::Geometry(GeometryError::SharedMemory { limit, fixed, .. }) =
+            error.kind()
         else {
             panic!("{error}");
         };
@@ -100,7 +104,7 @@ fn all_that_the_device_has_and_no_more() {
         );
     }
     stream.synchronize().unwrap();
-    let found = floats(&stream, most, |s, l, y| tile_static48(s, l, y));
+    let found = floats(&stream, most, tile_static48);
     assert_floats(found, most + 48 * KIB);
 }
 
@@ -116,7 +120,7 @@ fn threads_that_opt_in_at_once_all_get_theirs() {
                 let bytes = (40 + 3 * k) * KIB;
                 start.wait();
                 for _ in 0..20 {
-                    assert_floats(floats(&stream, bytes, |s, l, y| tile(s, l, y)), bytes);
+                    assert_floats(floats(&stream, bytes, tile), bytes);
                 }
             });
         }

@@ -3,9 +3,7 @@
 use std::mem::MaybeUninit;
 
 use gridcall::{
-    DevicePointer, Float3, Float4, KernelArg, cover,
-    cudarc::driver::DevicePtr,
-    kernel,
+    DevicePointer, Float3, Float4, KernelArg, cover, cudarc::driver::DevicePtr, kernel,
 };
 
 use crate::support::ramp;
@@ -183,10 +181,11 @@ fn padding_of_nested_structs_arrives_as_zeros() {
         mark: -1,
         weight: 0.1
     });
+    // SAFETY: all its fields are written.
+    let inner = unsafe { inner.assume_init() };
     let outer = over_garbage!(Outer {
         tag: 0x0102,
-        // SAFETY: all its fields are written.
-        inner: unsafe { inner.assume_init() },
+        inner: inner,
         tail: -3.5,
     });
     // SAFETY: all its fields are written.
@@ -229,7 +228,10 @@ fn an_array_in_a_struct_keeps_its_order() {
     let x = stream.clone_htod(&ramp(8)).unwrap();
     let mut out = stream.alloc_zeros::<f32>(8).unwrap();
     evaluate(&stream, cover(8), p, &x, &mut out, 8).unwrap();
-    let expected: Vec<f32> = ramp(8).iter().map(|x| 1.0 - 2.0 * x + 0.5 * x * x).collect();
+    let expected: Vec<f32> = ramp(8)
+        .iter()
+        .map(|x| 1.0 - 2.0 * x + 0.5 * x * x)
+        .collect();
     assert_eq!(stream.clone_dtoh(&out).unwrap(), expected);
 }
 

@@ -48,18 +48,18 @@ macro_rules! this_test {
 ///
 /// `without_device` lets it run where there is none.
 macro_rules! in_child {
+    (without_device $variables:expr, $body:block) => {
+        if $crate::support::is_child(this_test!()) {
+            $body
+        } else {
+            $crate::support::run_child(this_test!(), &$variables);
+        }
+    };
     ($variables:expr, $body:block) => {
         if $crate::support::is_child(this_test!()) {
             $body
         } else {
             let _device = device!();
-            $crate::support::run_child(this_test!(), &$variables);
-        }
-    };
-    (without_device $variables:expr, $body:block) => {
-        if $crate::support::is_child(this_test!()) {
-            $body
-        } else {
             $crate::support::run_child(this_test!(), &$variables);
         }
     };
