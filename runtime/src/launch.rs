@@ -4,7 +4,7 @@ use cudarc::driver::LaunchConfig;
 
 use crate::{
     error::{Axis, GeometryError},
-    load::Loaded,
+    load::{FixedBlock, Loaded},
 };
 
 /// The shape of a launch, as the caller gives it.
@@ -368,10 +368,12 @@ fn check_grid(grid: Grid, kernel: &Loaded) -> Result<(), GeometryError> {
 
 fn check_block(block: Block, kernel: &Loaded) -> Result<(), GeometryError> {
     let limits = &kernel.limits;
-    if let Some(fixed) = kernel.fixed_block
+    if let Some(FixedBlock {
+        block: fixed,
+        by_ptx,
+    }) = kernel.fixed_block
         && fixed != block
     {
-        let by_ptx = kernel.fixed_by_ptx;
         return Err(GeometryError::OtherBlock {
             asked: block,
             fixed,
