@@ -115,7 +115,11 @@ pub mod kernels {
 
     #[test]
     fn it_compiles() {
-        drop(format!("{:p} {:p}", julia::load as fn(_) -> _, maybe::load as fn(_) -> _));
+        drop(format!(
+            "{:p} {:p}",
+            julia::load as fn(_) -> _,
+            maybe::load as fn(_) -> _
+        ));
         let grid = Grid {
             origin: 0.0,
             step: 0.1,
