@@ -16,7 +16,7 @@ use crate::{
 const SYNC: [(&str, &str); 1] = [("GRIDCALL_SYNC", "1")];
 const NO_SYNC: [(&str, &str); 1] = [("GRIDCALL_SYNC", "0")];
 
-const TRAP_NOW_LINE: u32 = line!() + 6;
+const TRAP_NOW_LINE: u32 = line!() + 7;
 
 #[kernel(ptx = "../kernels/faults.ptx")]
 unsafe extern "C" {
