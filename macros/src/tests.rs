@@ -134,7 +134,7 @@ fn a_declaration_says_what_the_ptx_does() {
             "block: ::core::option::Option::Some([128, 1, 1]),",
             "reqntid: ::core::option::Option::None,",
             "maxntid: ::core::option::Option::None,",
-            "may_alias: &[],",
+            "may_alias: &[]",
             "path: \"../kernels/vector.ptx\",",
             "::core::include_str!(",
         ],
@@ -145,7 +145,7 @@ fn a_declaration_says_what_the_ptx_does() {
         &["maxntid: ::core::option::Option::Some([256, 1, 1]),"],
     );
     let alias = "#[may_alias(y, x)] safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);";
-    assert_has(&expand_block("vector", alias), &["may_alias: &[(2, 3)],"]);
+    assert_has(&expand_block("vector", alias), &["may_alias: &[(2, 3)]"]);
 }
 
 #[test]
