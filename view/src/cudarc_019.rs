@@ -387,7 +387,16 @@ fn read_unified<'a, T, A: DevicePtr<T>>(
         return read_foreign(array, stream);
     };
     let record = wait(native, || array.device_ptr(native).1)?;
-    Ok(Guard::new(move || record_ordered(record)))
+    if array.stream().context() == native.context() {
+        return Ok(Guard::new(move || record_ordered(record)));
+    }
+    // An event is recorded only on streams of its own context: one of them joins this stream first.
+    mem::forget(record);
+    let owner = array.stream();
+    Ok(Guard::new(move || {
+        join(owner, native)?;
+        record_ordered(wait(owner, || array.device_ptr(owner).1)?)
+    }))
 }
 
 #[inline(always)]

@@ -198,7 +198,7 @@ impl Subject<'_> {
                 quote_spanned! {ours()=> (#name, &#krate::__private::Field(#field).shown()) }
             });
         values.extend(fields);
-        let geometry = self.geometry(requirement);
+        let geometry = self.geometry(requirement, &mut values);
         let condition = contract::rewrite(requirement, &structs, krate);
         let nth = plain(nth);
         let any_field = (!structs.is_empty()).then(|| {
@@ -219,8 +219,9 @@ impl Subject<'_> {
         }
     }
 
-    /// `grid`, `block` and `shared_mem_bytes`, where they are spoken of and are no parameters.
-    fn geometry(&self, requirement: &TokenStream) -> TokenStream {
+    /// `grid`, `block` and `shared_mem_bytes`, where they are spoken of and are no parameters; each is
+    /// told with the other values if the requirement does not hold.
+    fn geometry(&self, requirement: &TokenStream, values: &mut Vec<TokenStream>) -> TokenStream {
         let krate = self.krate;
         let mut bindings = TokenStream::new();
         for (name, ty) in [
@@ -238,6 +239,7 @@ impl Subject<'_> {
             bindings.extend(quote_spanned! {ours()=>
                 let #ident: #krate::__private::#ty = ::core::convert::Into::into(call.#method());
             });
+            values.push(quote_spanned! {ours()=> (#name, &#ident) });
         }
         bindings
     }
