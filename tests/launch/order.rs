@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gridcall::{
     LaunchErrorKind, cover,
-    cudarc::driver::{CudaStream, DriverError, sys::CUresult},
+    cudarc::driver::{CudaContext, CudaStream, DriverError, sys::CUresult},
 };
 
 use crate::{
@@ -136,6 +136,41 @@ fn parts_written_on_several_streams_are_seen_by_a_reader_of_all() {
     let out = owner.clone_dtoh(&out).unwrap();
     assert_eq!(out[..N], vec![1.0; N]);
     assert_eq!(out[N..], vec![2.0; N]);
+}
+
+#[test]
+fn a_write_through_another_object_of_the_context_is_waited_for() {
+    let device = device!();
+    // This object knows of no second stream, and the other of no array.
+    let other = CudaContext::new(0).unwrap();
+    let (here, there) = (device.default_stream(), other.new_stream().unwrap());
+    let mut y = here.alloc_zeros::<f32>(N).unwrap();
+    let mut out = here.alloc_zeros::<f32>(N).unwrap();
+    here.synchronize().unwrap();
+    slow_add(&there, (BLOCKS, 256), &mut y, 1.0, LONG).unwrap();
+    copy(&here, cover(N), &y, &mut out, COUNT).unwrap();
+    assert_eq!(here.clone_dtoh(&out).unwrap(), vec![1.0; N]);
+
+    slow_add(&there, (BLOCKS, 256), &mut y, 1.0, LONG).unwrap();
+    drop(y);
+    let z = here.alloc_zeros::<f32>(N).unwrap();
+    there.synchronize().unwrap();
+    assert_eq!(here.clone_dtoh(&z).unwrap(), vec![0.0; N]);
+}
+
+#[test]
+fn a_read_through_another_object_of_the_context_is_waited_for() {
+    let device = device!();
+    let other = CudaContext::new(0).unwrap();
+    let (here, there) = (device.default_stream(), other.new_stream().unwrap());
+    let mut x = here.alloc_zeros::<f32>(N).unwrap();
+    let mut out = there.alloc_zeros::<f32>(N).unwrap();
+    there.synchronize().unwrap();
+    slow_add(&here, (BLOCKS, 256), &mut x, 3.0, LONG).unwrap();
+    slow_copy(&there, cover(N), &x, &mut out, COUNT, LONG).unwrap();
+    fill(&here, cover(N), &mut x, 7.0, COUNT).unwrap();
+    assert_eq!(there.clone_dtoh(&out).unwrap(), vec![3.0; N]);
+    assert_eq!(here.clone_dtoh(&x).unwrap(), vec![7.0; N]);
 }
 
 #[test]
