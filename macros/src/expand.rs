@@ -55,8 +55,9 @@ pub(crate) fn hidden(
 
 /// The module as the program carries it.
 ///
-/// `include_str!` makes the compiler read the file as well, so a changed file is compiled again; and
-/// `env!` likewise for the variables in its path.
+/// `include_bytes!` makes the compiler read the file as well, so a changed file is compiled again; and
+/// `env!` likewise for the variables in its path. A text, or one with a NUL behind it, would take the
+/// compiler several times as long.
 pub(crate) fn image(krate: &Path, artifact: &Artifact) -> TokenStream {
     let Place {
         shown,
@@ -77,7 +78,7 @@ pub(crate) fn image(krate: &Path, artifact: &Artifact) -> TokenStream {
         #[allow(dead_code)]
         static __IMAGE: #krate::__private::Image = #krate::__private::Image {
             path: #shown,
-            ptx: ::core::concat!(::core::include_str!(#absolute), "\0"),
+            ptx: ::core::include_bytes!(#absolute),
             version: (#major, #minor),
             target: #target,
         };
@@ -98,7 +99,7 @@ pub(crate) fn absent_image(krate: &Path, place: &Place) -> TokenStream {
         #[allow(dead_code)]
         static __IMAGE: #krate::__private::Image = #krate::__private::Image {
             path: #shown,
-            ptx: "\0",
+            ptx: &[],
             version: (0, 0),
             target: "",
         };
