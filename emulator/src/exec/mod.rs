@@ -1,0 +1,19 @@
+//! Runs PTX: a module is lowered once to a [`Program`]; a [`Launch`] of one of its kernels becomes a
+//! [`Grid`], which runs a few steps at a time over any [`GlobalMemory`] and stops at the first [`Fault`].
+//!
+//! Nothing here knows the driver API or where memory lies: both are the caller's.
+#![deny(unsafe_code)]
+
+mod fault;
+mod grid;
+mod launch;
+mod memory;
+mod program;
+
+pub use fault::{Fault, FaultKind, SourceLine, TextPosition};
+pub use grid::{Grid, Progress, Stats};
+pub use launch::{DeviceInfo, Launch, Order};
+pub use memory::{Access, Bytes, GlobalMemory, MemoryFault, Window};
+pub use program::{
+    Kernel, KernelParam, LowerError, Program, Relocation, Unsupported, Variable, VariableSpace,
+};
