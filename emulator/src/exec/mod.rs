@@ -4,11 +4,20 @@
 //! Nothing here knows the driver API or where memory lies: both are the caller's.
 #![deny(unsafe_code)]
 
+mod alu;
+mod alu_float;
+mod alu_int;
+#[cfg(test)]
+mod alu_tests;
+mod approx;
+mod convert;
 mod fault;
 mod grid;
 mod launch;
 mod memory;
+mod number;
 mod program;
+mod types;
 
 pub use fault::{Fault, FaultKind, SourceLine, TextPosition};
 pub use grid::{Grid, Progress, Stats};
