@@ -90,12 +90,19 @@ fn table(functions: &[Function<'_>]) -> Result<String, Box<dyn Error>> {
     for function in functions {
         writeln!(text, "    ({:?}, {}),", function.name, function.since)?;
     }
-    writeln!(text, "];\n\npub(crate) fn address(index: usize) -> *const () {{")?;
+    writeln!(
+        text,
+        "];\n\npub(crate) fn address(index: usize) -> *const () {{"
+    )?;
     writeln!(text, "    match index {{")?;
     for (index, function) in functions.iter().enumerate() {
         match function.built {
             Built::No => writeln!(text, "        {index} => absent::<{index}> as *const (),")?,
-            _ => writeln!(text, "        {index} => api::{} as *const (),", function.name)?,
+            _ => writeln!(
+                text,
+                "        {index} => api::{} as *const (),",
+                function.name
+            )?,
         }
     }
     writeln!(text, "        _ => std::ptr::null(),\n    }}\n}}\n")?;

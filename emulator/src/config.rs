@@ -98,7 +98,10 @@ impl Config {
     pub fn from_env() -> Self {
         let mut config = Self::default();
         if let Some(devices) = read("GRIDCALL_EMULATED_DEVICES", "a number", |text| {
-            text.trim().parse().ok().filter(|devices| *devices <= MOST_DEVICES)
+            text.trim()
+                .parse()
+                .ok()
+                .filter(|devices| *devices <= MOST_DEVICES)
         }) {
             config.devices = devices;
         }

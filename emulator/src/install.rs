@@ -36,7 +36,10 @@ impl fmt::Display for InstallError {
             ),
             Self::System(what, error) => write!(f, "cannot install the emulator: {what}: {error}"),
             Self::Load(message) => {
-                write!(f, "cannot install the emulator: the stub library does not load: {message}")
+                write!(
+                    f,
+                    "cannot install the emulator: the stub library does not load: {message}"
+                )
             }
         }
     }

@@ -11,11 +11,18 @@ use crate::report::ReportKind;
 
 impl Driver {
     /// Allocates for the user of a context.
-    pub(crate) fn allocate(&mut self, context: usize, kind: Kind, size: u64, stage: Stage) -> Answer<Token> {
+    pub(crate) fn allocate(
+        &mut self,
+        context: usize,
+        kind: Kind,
+        size: u64,
+        stage: Stage,
+    ) -> Answer<Token> {
         let device = self.get_context(context)?.device;
         let state = self.devices.get_mut(&device).ok_or(Code::INVALID_DEVICE)?;
         if state.failures.strike(Place::Allocation) {
-            let message = format!("an allocation of {size} bytes fails because the test asked for it");
+            let message =
+                format!("an allocation of {size} bytes fails because the test asked for it");
             return Err(self.refuse(ReportKind::Injected, device, Code::OUT_OF_MEMORY, message));
         }
         let limit = state.config.memory_bytes;
@@ -36,7 +43,9 @@ impl Driver {
     }
 
     pub(crate) fn address(&self, token: Token) -> u64 {
-        self.memory.get(token).map_or(0, |allocation| allocation.start)
+        self.memory
+            .get(token)
+            .map_or(0, |allocation| allocation.start)
     }
 
     /// Frees at the turn of a stream-ordered free.
@@ -53,7 +62,12 @@ impl Driver {
     }
 
     /// What a free is about: an allocation that starts there and that no free was enqueued for.
-    fn to_free(&mut self, context: usize, address: u64, fits: impl Fn(&Kind) -> bool) -> Answer<Token> {
+    fn to_free(
+        &mut self,
+        context: usize,
+        address: u64,
+        fits: impl Fn(&Kind) -> bool,
+    ) -> Answer<Token> {
         let device = self.get_context(context)?.device;
         if let Some(token) = self.memory.starting_at(address)
             && let Some(allocation) = self.memory.get(token)
@@ -63,7 +77,12 @@ impl Driver {
                 return Ok(token);
             }
             let message = format!("double free: {} is freed already", describe(allocation));
-            return Err(self.refuse(ReportKind::UseAfterFree, device, Code::INVALID_VALUE, message));
+            return Err(self.refuse(
+                ReportKind::UseAfterFree,
+                device,
+                Code::INVALID_VALUE,
+                message,
+            ));
         }
         let words = self.memory.describe(address);
         let kind = if self.memory.freed_words(address).is_some() {
@@ -71,7 +90,8 @@ impl Driver {
         } else {
             ReportKind::InvalidArgument
         };
-        let message = format!("a free of {address:#x}, where no allocation of that kind starts: {words}");
+        let message =
+            format!("a free of {address:#x}, where no allocation of that kind starts: {words}");
         Err(self.refuse(kind, device, Code::INVALID_VALUE, message))
     }
 }
@@ -124,7 +144,12 @@ impl Call {
         Ok(())
     }
 
-    pub(crate) fn allocate_in_order(&mut self, stream: usize, pool: usize, bytes: usize) -> Answer<u64> {
+    pub(crate) fn allocate_in_order(
+        &mut self,
+        stream: usize,
+        pool: usize,
+        bytes: usize,
+    ) -> Answer<u64> {
         let key = self.stream(stream)?;
         if bytes == 0 {
             return Ok(0);
@@ -386,6 +411,10 @@ impl Driver {
             .find_range(address, bytes as u64)
             .and_then(|token| self.memory.get(token))
             .is_some_and(|allocation| allocation.kind == Kind::Managed);
-        if managed { Ok(()) } else { Err(Code::INVALID_VALUE) }
+        if managed {
+            Ok(())
+        } else {
+            Err(Code::INVALID_VALUE)
+        }
     }
 }

@@ -290,10 +290,7 @@ impl HostCall {
 }
 
 /// Asks the caller's function how much shared memory a block of that size needs.
-pub(crate) fn shared_bytes(
-    function: unsafe extern "C" fn(i32) -> usize,
-    block_size: i32,
-) -> usize {
+pub(crate) fn shared_bytes(function: unsafe extern "C" fn(i32) -> usize, block_size: i32) -> usize {
     // SAFETY: the caller gave the function to be called with block sizes during this very call.
     unsafe { function(block_size) }
 }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::thread::{self, ThreadId};
 
+use super::Driver;
 use super::border::{In, Out};
 use super::codes::{Answer, Code};
 use super::entry::driver_api;
@@ -11,7 +12,6 @@ use super::event::Record;
 use super::graph::NodeWork;
 use super::stream::StreamKind;
 use super::work::Work;
-use super::Driver;
 use crate::report::ReportKind;
 
 /// A capture that is going on.
@@ -146,7 +146,9 @@ impl Driver {
         external: bool,
     ) -> Answer<bool> {
         let captured = record.and_then(|record| record.captured.clone());
-        let current = self.capture_of(stream)?.map(|(id, capture)| (id, capture.invalid));
+        let current = self
+            .capture_of(stream)?
+            .map(|(id, capture)| (id, capture.invalid));
         match (current, captured) {
             (Some((_, true)), _) => Err(Code::STREAM_CAPTURE_INVALIDATED),
             (Some((id, false)), _) if external => {
@@ -304,10 +306,9 @@ impl Driver {
             return Err(Code::STREAM_CAPTURE_WRONG_THREAD);
         }
         let joined = self.ancestors(capture.graph, &self.frontier(id, stream));
-        let unjoined = capture
-            .frontier
-            .iter()
-            .any(|(other, nodes)| *other != stream && nodes.iter().any(|node| !joined.contains(node)));
+        let unjoined = capture.frontier.iter().any(|(other, nodes)| {
+            *other != stream && nodes.iter().any(|node| !joined.contains(node))
+        });
         let (invalid, graph) = (capture.invalid, capture.graph);
         self.captures.remove(&id);
         for state in self.streams.values_mut() {

@@ -10,6 +10,7 @@ use super::codes::{Answer, Code};
 use super::entry::{driver_api, plain_api};
 use super::stream::StreamKind;
 use super::{Call, Driver};
+use crate::clock::Clock;
 use crate::memory::{Allocation, Kind};
 
 /// A context.
@@ -28,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) per_thread: HashMap<ThreadId, usize>,
     /// The last operations of blocking streams that were destroyed.
     pub(crate) orphans: Vec<u64>,
+    /// What those streams had done.
+    pub(crate) orphan_clock: Clock,
     pub(crate) limits: HashMap<u32, usize>,
     pub(crate) cache_config: u32,
     pub(crate) peers: HashSet<usize>,
@@ -118,6 +121,7 @@ impl Driver {
                 legacy,
                 per_thread: HashMap::new(),
                 orphans: Vec::new(),
+                orphan_clock: Clock::default(),
                 limits: LIMITS.into_iter().collect(),
                 cache_config: 0,
                 peers: HashSet::new(),

@@ -53,7 +53,10 @@ impl CopyWork {
                     .and_then(|token| memory.get(token))
                     .is_some_and(|allocation| allocation.kind == Kind::Managed)
         };
-        match (self.consumed.is_none() && device(self.from), device(self.to)) {
+        match (
+            self.consumed.is_none() && device(self.from),
+            device(self.to),
+        ) {
             (false, false) => "from host to host",
             (false, true) => "from host to device",
             (true, false) => "from device to host",
@@ -123,12 +126,21 @@ impl Driver {
                 op.info
             );
             let device = op.info.device;
-            return Err(self.refuse(ReportKind::UseBeforeAllocation, device, Code::ILLEGAL_ADDRESS, message));
+            return Err(self.refuse(
+                ReportKind::UseBeforeAllocation,
+                device,
+                Code::ILLEGAL_ADDRESS,
+                message,
+            ));
         }
         if self.memory.is_device_address(address) || self.memory.overlaps(address, bytes) {
             let freed = self.memory.freed_words(address).is_some();
             let words = self.memory.describe(address);
-            let kind = if freed { ReportKind::UseAfterFree } else { ReportKind::Fault };
+            let kind = if freed {
+                ReportKind::UseAfterFree
+            } else {
+                ReportKind::Fault
+            };
             let message = format!("{} uses {bytes} bytes at {address:#x}: {words}", op.info);
             let device = op.info.device;
             return Err(self.refuse(kind, device, Code::ILLEGAL_ADDRESS, message));
@@ -163,7 +175,8 @@ impl Driver {
                     let mut bytes = vec![0; width];
                     self.memory.read(token, source, &mut bytes);
                     written = self.memory.written(token, source, width);
-                    op.touched.add(token, source..source + copy.width, Access::Read);
+                    op.touched
+                        .add(token, source..source + copy.width, Access::Read);
                     bytes
                 }
                 Place::Pageable(host) => host.read(width),
@@ -175,7 +188,8 @@ impl Driver {
                 if let Some(written) = written {
                     self.memory.forget_written(token, target, &written);
                 }
-                op.touched.add(token, target..target + copy.width, Access::Write);
+                op.touched
+                    .add(token, target..target + copy.width, Access::Write);
             }
             Place::Pageable(host) => host.write(&bytes),
         }
@@ -263,7 +277,14 @@ enum Side {
 impl Call {
     /// Enqueues a copy. A pageable source is consumed and a pageable destination filled when this
     /// returns; otherwise both are used at their turn.
-    fn copy(&mut self, stream: usize, from: (u64, Side), to: (u64, Side), bytes: usize, wait: bool) -> Answer {
+    fn copy(
+        &mut self,
+        stream: usize,
+        from: (u64, Side),
+        to: (u64, Side),
+        bytes: usize,
+        wait: bool,
+    ) -> Answer {
         let key = self.stream(stream)?;
         let bytes = bytes as u64;
         if bytes == 0 {

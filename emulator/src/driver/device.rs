@@ -1,10 +1,10 @@
 //! Devices: which there are, and what they say of themselves.
 
+use super::Driver;
 use super::border::{Host, Out, Text};
 use super::codes::{Answer, Code};
 use super::entry::driver_api;
 use super::group::Group;
-use super::Driver;
 use crate::config::{Config, Order};
 use crate::failure::Failures;
 
@@ -379,4 +379,3 @@ driver_api! {
         Err(Code::NOT_SUPPORTED)
     }
 }
-

@@ -113,7 +113,10 @@ impl Call {
             return Err(Code::INVALID_HANDLE);
         }
         let serial = self.new_id();
-        let work = Work::Record { event: handle, serial };
+        let work = Work::Record {
+            event: handle,
+            serial,
+        };
         let record = match self.capture_record(key, handle, external)? {
             // A node of the graph records it at each launch.
             Some(None) => return Ok(()),
@@ -128,7 +131,11 @@ impl Call {
                 let Some(op) = self.submit_before_run(key, work)? else {
                     return Ok(());
                 };
-                let clock = self.ops.get(&op).map(|op| op.clock.clone()).unwrap_or_default();
+                let clock = self
+                    .ops
+                    .get(&op)
+                    .map(|op| op.clock.clone())
+                    .unwrap_or_default();
                 Record {
                     serial,
                     op: Some(op),

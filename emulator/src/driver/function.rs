@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use super::Driver;
 use super::border::{Out, OutText, Text};
 use super::codes::{Answer, Code};
 use super::device::max_shared_opt_in;
 use super::entry::driver_api;
-use super::Driver;
 use crate::config::Config;
 use crate::exec::Kernel;
 
@@ -134,11 +134,19 @@ impl Driver {
         })
     }
 
-    pub(crate) fn set_function_attribute(&mut self, handle: usize, attribute: u32, value: i32) -> Answer {
+    pub(crate) fn set_function_attribute(
+        &mut self,
+        handle: usize,
+        attribute: u32,
+        value: i32,
+    ) -> Answer {
         let kernel = self.kernel(handle)?;
         let (shared_bytes, required) = (kernel.shared_bytes, kernel.required_cluster);
         let most = max_shared_opt_in(self.config_of(handle)?).saturating_sub(shared_bytes);
-        let function = self.functions.get_mut(&handle).ok_or(Code::INVALID_HANDLE)?;
+        let function = self
+            .functions
+            .get_mut(&handle)
+            .ok_or(Code::INVALID_HANDLE)?;
         let unsigned = u32::try_from(value).map_err(|_| Code::INVALID_VALUE);
         match attribute {
             8 => {

@@ -100,7 +100,12 @@ impl Driver {
             .map(|(handle, _)| *handle)
     }
 
-    pub(crate) fn add_node(&mut self, graph: usize, work: NodeWork, deps: Vec<usize>) -> Answer<usize> {
+    pub(crate) fn add_node(
+        &mut self,
+        graph: usize,
+        work: NodeWork,
+        deps: Vec<usize>,
+    ) -> Answer<usize> {
         let known = self.graph(graph)?;
         if deps.iter().any(|dep| !known.nodes.contains_key(dep)) {
             return Err(Code::INVALID_VALUE);
@@ -146,8 +151,11 @@ impl Driver {
             let before = left.len();
             left.retain(|handle| {
                 let node = &graph.nodes[handle];
-                let deps: Option<Vec<usize>> =
-                    node.deps.iter().map(|dep| places.get(dep).copied()).collect();
+                let deps: Option<Vec<usize>> = node
+                    .deps
+                    .iter()
+                    .map(|dep| places.get(dep).copied())
+                    .collect();
                 let Some(deps) = deps else {
                     return true;
                 };
@@ -348,7 +356,13 @@ impl Call {
     }
 
     /// Puts the stream behind all nodes that nothing in the graph is behind.
-    fn close_graph(&mut self, handle: usize, key: usize, placed: &[Placed], is_sink: &[bool]) -> Answer {
+    fn close_graph(
+        &mut self,
+        handle: usize,
+        key: usize,
+        placed: &[Placed],
+        is_sink: &[bool],
+    ) -> Answer {
         if let Some(state) = self.streams.get_mut(&key) {
             for (node, _) in placed.iter().zip(is_sink).filter(|(_, sink)| **sink) {
                 state.tails.push(node.op);
@@ -356,7 +370,11 @@ impl Call {
             }
         }
         let end = self.enqueue(key, Work::Nothing, None)?;
-        let clock = self.ops.get(&end).map(|op| op.clock.clone()).unwrap_or_default();
+        let clock = self
+            .ops
+            .get(&end)
+            .map(|op| op.clock.clone())
+            .unwrap_or_default();
         if let Some(exec) = self.execs.get_mut(&handle) {
             exec.last = Some(end);
             exec.last_clock = clock;

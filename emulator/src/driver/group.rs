@@ -83,7 +83,9 @@ impl Driver {
             return;
         };
         let host = &state.host;
-        state.last.retain(|timeline, (tick, _)| !host.covers(*timeline, *tick));
+        state
+            .last
+            .retain(|timeline, (tick, _)| !host.covers(*timeline, *tick));
         if state.pending > 0 || !state.last.is_empty() {
             return;
         }
@@ -96,6 +98,11 @@ impl Driver {
         for stream in self.streams.values_mut() {
             if stream.group == group {
                 stream.clock.clear();
+            }
+        }
+        for context in self.contexts.values_mut() {
+            if context.group == group {
+                context.orphan_clock.clear();
             }
         }
     }

@@ -54,15 +54,20 @@ fn gather(kernel: &Kernel, arguments: Arguments) -> Result<(Vec<u8>, bool), (Cod
     let mut buffer = vec![0; kernel.param_bytes as usize];
     let both = !arguments.array.is_null() && !arguments.extra.is_null();
     if both {
-        return Err(invalid("parameters are given both as an array and as a packed buffer".into()));
+        return Err(invalid(
+            "parameters are given both as an array and as a packed buffer".into(),
+        ));
     }
     if !arguments.extra.is_null() {
-        let (pointer, size) = packed(arguments.extra).map_err(|code| (code, "the packed buffer is not described".into()))?;
+        let (pointer, size) = packed(arguments.extra)
+            .map_err(|code| (code, "the packed buffer is not described".into()))?;
         let exact = buffer.len();
         if size > exact {
             return Err((
                 Code::LAUNCH_OUT_OF_RESOURCES,
-                format!("the packed parameters are {size} bytes, more than the {exact} that the kernel declares"),
+                format!(
+                    "the packed parameters are {size} bytes, more than the {exact} that the kernel declares"
+                ),
             ));
         }
         if size < exact {
@@ -79,12 +84,17 @@ fn gather(kernel: &Kernel, arguments: Arguments) -> Result<(Vec<u8>, bool), (Cod
     }
     if arguments.array.is_null() {
         let count = kernel.params.len();
-        return Err(invalid(format!("there are no parameters, but the kernel declares {count}")));
+        return Err(invalid(format!(
+            "there are no parameters, but the kernel declares {count}"
+        )));
     }
     for (index, param) in kernel.params.iter().enumerate() {
         let pointer = arguments.array.at(index).unwrap_or(Host::NULL);
         if pointer.is_null() {
-            return Err(invalid(format!("the pointer to parameter {index}, `{}`, is null", param.name)));
+            return Err(invalid(format!(
+                "the pointer to parameter {index}, `{}`, is null",
+                param.name
+            )));
         }
         let start = param.offset as usize;
         pointer.read_to(&mut buffer[start..start + param.size as usize]);
@@ -132,21 +142,34 @@ fn check_shape(
     shape: &Shape,
 ) -> Result<[u32; 3], (Code, String)> {
     let refuse = |words: String| Err((Code::INVALID_VALUE, words));
-    let Shape { grid, block, shared, .. } = *shape;
+    let Shape {
+        grid,
+        block,
+        shared,
+        ..
+    } = *shape;
     if grid.contains(&0) || block.contains(&0) {
-        return refuse(format!("grid {grid:?} and block {block:?} must not hold a 0"));
+        return refuse(format!(
+            "grid {grid:?} and block {block:?} must not hold a 0"
+        ));
     }
     if grid[0] > 0x7fff_ffff || grid[1] > 65535 || grid[2] > 65535 {
-        return refuse(format!("grid {grid:?} is over the limit of [2147483647, 65535, 65535]"));
+        return refuse(format!(
+            "grid {grid:?} is over the limit of [2147483647, 65535, 65535]"
+        ));
     }
     let threads = product(block);
     if block[0] > 1024 || block[1] > 1024 || block[2] > 64 || threads > 1024 {
-        return refuse(format!("block {block:?} is over the limit of [1024, 1024, 64] and 1024 threads"));
+        return refuse(format!(
+            "block {block:?} is over the limit of [1024, 1024, 64] and 1024 threads"
+        ));
     }
     if let Some(required) = kernel.required_block
         && required != block
     {
-        return refuse(format!("block {block:?} is not the {required:?} that the kernel requires (`.reqntid`)"));
+        return refuse(format!(
+            "block {block:?} is not the {required:?} that the kernel requires (`.reqntid`)"
+        ));
     }
     if let Some(most) = kernel.max_threads
         && threads > u64::from(most)
@@ -170,7 +193,10 @@ fn check_shape(
         if product(grid) > most {
             return Err((
                 Code::COOPERATIVE_LAUNCH_TOO_LARGE,
-                format!("{} blocks are more than the {most} that the device runs at once", product(grid)),
+                format!(
+                    "{} blocks are more than the {most} that the device runs at once",
+                    product(grid)
+                ),
             ));
         }
     }
@@ -188,7 +214,9 @@ fn check_cluster(
     let wanted = shape.cluster.or(set);
     let cluster = match (kernel.required_cluster, wanted) {
         (Some(required), Some(wanted)) if required != wanted => {
-            return refuse(format!("cluster {wanted:?} is not the {required:?} that the kernel requires"));
+            return refuse(format!(
+                "cluster {wanted:?} is not the {required:?} that the kernel requires"
+            ));
         }
         (Some(required), _) => required,
         (None, Some(wanted)) => wanted,
@@ -214,7 +242,10 @@ fn check_cluster(
     }
     for (blocks, cluster) in shape.grid.into_iter().zip(cluster) {
         if blocks % cluster != 0 {
-            return refuse(format!("grid {:?} is no multiple of cluster {cluster:?}", shape.grid));
+            return refuse(format!(
+                "grid {:?} is no multiple of cluster {cluster:?}",
+                shape.grid
+            ));
         }
     }
     Ok(cluster)
@@ -222,7 +253,12 @@ fn check_cluster(
 
 impl Driver {
     /// Makes the work of a launch, or says why there is none.
-    pub(crate) fn prepare(&mut self, function: usize, shape: Shape, arguments: Arguments) -> Answer<KernelWork> {
+    pub(crate) fn prepare(
+        &mut self,
+        function: usize,
+        shape: Shape,
+        arguments: Arguments,
+    ) -> Answer<KernelWork> {
         let function = self.resolve_function(function)?;
         let state = self.function(function)?;
         let module = self.module(state.module)?;
@@ -237,7 +273,8 @@ impl Driver {
             Ok(checked) => checked,
             Err((code, words)) => return Err(self.refuse_launch(device, &name, code, &words)),
         };
-        let stack = u32::try_from(context.stack_bytes().saturating_mul(STACK_FACTOR)).unwrap_or(u32::MAX);
+        let stack =
+            u32::try_from(context.stack_bytes().saturating_mul(STACK_FACTOR)).unwrap_or(u32::MAX);
         let launch = Launch {
             program: Arc::clone(&module.program),
             kernel: state.kernel,
@@ -342,8 +379,14 @@ impl Driver {
         };
         let late = state.failures.strike(Place::Late);
         if state.failures.strike(Place::Launch) {
-            let message = format!("the launch of kernel `{kernel}` fails because the test asked for it");
-            return Err(self.refuse(ReportKind::Injected, device, Code::LAUNCH_OUT_OF_RESOURCES, message));
+            let message =
+                format!("the launch of kernel `{kernel}` fails because the test asked for it");
+            return Err(self.refuse(
+                ReportKind::Injected,
+                device,
+                Code::LAUNCH_OUT_OF_RESOURCES,
+                message,
+            ));
         }
         Ok(late)
     }
@@ -353,7 +396,13 @@ impl Driver {
 const STACK_FACTOR: usize = 16;
 
 impl Call {
-    fn launch(&mut self, function: usize, shape: Shape, arguments: Arguments, stream: usize) -> Answer {
+    fn launch(
+        &mut self,
+        function: usize,
+        shape: Shape,
+        arguments: Arguments,
+        stream: usize,
+    ) -> Answer {
         let key = self.stream(stream)?;
         let mut kernel = self.prepare(function, shape, arguments)?;
         let context = self.get_stream(key)?.context;

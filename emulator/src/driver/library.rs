@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::Driver;
 use super::border::{Host, In, Out, OutText, Text};
 use super::codes::{Answer, Code};
 use super::entry::driver_api;
 use super::module::read_file;
-use super::Driver;
 use crate::exec::Program;
 
 /// A library.
@@ -29,12 +29,17 @@ impl Driver {
         if image.starts_with(b"\x7fELF") {
             return Err(Code::NO_BINARY_FOR_GPU);
         }
-        let program = Program::lower(text).map_err(|error| match (error.unknown_version, error.not_ptx) {
-            (Some(_), _) => Code::UNSUPPORTED_PTX_VERSION,
-            (None, true) => Code::INVALID_IMAGE,
-            (None, false) => Code::INVALID_PTX,
-        })?;
-        let kernels = program.kernels().iter().map(|_| self.new_handle()).collect();
+        let program =
+            Program::lower(text).map_err(|error| match (error.unknown_version, error.not_ptx) {
+                (Some(_), _) => Code::UNSUPPORTED_PTX_VERSION,
+                (None, true) => Code::INVALID_IMAGE,
+                (None, false) => Code::INVALID_PTX,
+            })?;
+        let kernels = program
+            .kernels()
+            .iter()
+            .map(|_| self.new_handle())
+            .collect();
         let handle = self.new_handle();
         self.libraries.insert(
             handle,

@@ -1,10 +1,10 @@
 //! Linking, of a single PTX text: what comes out is the text, which loads like any other.
 
+use super::Driver;
 use super::border::{Host, In, Out, Text};
 use super::codes::{Answer, Code};
 use super::entry::driver_api;
 use super::module::read_file;
-use super::Driver;
 use crate::exec::Program;
 use crate::report::ReportKind;
 
@@ -38,14 +38,23 @@ impl Driver {
         if !first {
             let message = "a link of several PTX texts is not supported by the emulator: link them with nvlink or \
                            compile them as one";
-            return Err(self.refuse(ReportKind::InvalidImage, device, Code::NOT_SUPPORTED, message));
+            return Err(self.refuse(
+                ReportKind::InvalidImage,
+                device,
+                Code::NOT_SUPPORTED,
+                message,
+            ));
         }
         while text.last() == Some(&0) {
             text.pop();
         }
         let source = std::str::from_utf8(&text).map_err(|_| Code::INVALID_IMAGE)?;
         if let Err(error) = Program::lower(source) {
-            let code = if error.not_ptx { Code::INVALID_IMAGE } else { Code::INVALID_PTX };
+            let code = if error.not_ptx {
+                Code::INVALID_IMAGE
+            } else {
+                Code::INVALID_PTX
+            };
             let message = format!("PTX given to a link is refused: {error}");
             return Err(self.refuse(ReportKind::InvalidImage, device, code, message));
         }

@@ -135,7 +135,9 @@ impl Driver {
     /// Keeps a report and says it, unless the same was said before.
     pub(crate) fn report(&mut self, report: Report) {
         let words = report.to_string();
-        if self.reports.len() >= MOST_REPORTS || !self.said.insert(format!("{} {words}", report.device)) {
+        if self.reports.len() >= MOST_REPORTS
+            || !self.said.insert(format!("{} {words}", report.device))
+        {
             return;
         }
         eprintln!("gridcall-emulator: {words}");
@@ -162,7 +164,9 @@ impl Driver {
     }
 
     pub(crate) fn take_reports(&mut self, wanted: impl Fn(&Report) -> bool) -> Vec<Report> {
-        let (taken, kept) = std::mem::take(&mut self.reports).into_iter().partition(wanted);
+        let (taken, kept) = std::mem::take(&mut self.reports)
+            .into_iter()
+            .partition(wanted);
         self.reports = kept;
         self.said = self
             .reports
@@ -179,7 +183,9 @@ impl Driver {
             code: Some(Code::UNKNOWN.0),
             kernel: None,
             fault: None,
-            message: format!("the emulator failed in `{function}`: this is its own fault, please report it"),
+            message: format!(
+                "the emulator failed in `{function}`: this is its own fault, please report it"
+            ),
         });
     }
 }
@@ -266,7 +272,9 @@ impl Deref for Call {
     fn deref(&self) -> &Driver {
         match &self.guard {
             Some(guard) => guard,
-            None => unreachable!("the lock is only away inside of `outside`, `breathe` and `pause`"),
+            None => {
+                unreachable!("the lock is only away inside of `outside`, `breathe` and `pause`")
+            }
         }
     }
 }
@@ -275,7 +283,9 @@ impl DerefMut for Call {
     fn deref_mut(&mut self) -> &mut Driver {
         match &mut self.guard {
             Some(guard) => guard,
-            None => unreachable!("the lock is only away inside of `outside`, `breathe` and `pause`"),
+            None => {
+                unreachable!("the lock is only away inside of `outside`, `breathe` and `pause`")
+            }
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::fs;
 use std::sync::Arc;
 
+use super::Driver;
 use super::border::{Host, In, Out, Text};
 use super::codes::{Answer, Code};
 use super::entry::driver_api;
-use super::Driver;
 use crate::exec::{LowerError, Program};
 use crate::failure::Place;
 use crate::memory::{Kind, Request, Stage, Token};
@@ -106,10 +106,13 @@ impl Driver {
                 "loading a module fails because the test asked for it\n".into(),
             );
         }
-        if image.starts_with(b"\x7fELF") || !image.is_empty() && image.len() == 4 && image[0] >= 0x50 {
+        if image.starts_with(b"\x7fELF")
+            || !image.is_empty() && image.len() == 4 && image[0] >= 0x50
+        {
             return refuse(
                 Code::NO_BINARY_FOR_GPU,
-                "the image is machine code of a GPU, which the emulator cannot run: give it PTX\n".into(),
+                "the image is machine code of a GPU, which the emulator cannot run: give it PTX\n"
+                    .into(),
             );
         }
         let Ok(text) = std::str::from_utf8(image) else {
@@ -138,7 +141,10 @@ impl Driver {
             .find(|variable| variable.is_extern)
             .map(|variable| variable.name.clone());
         if let Some(name) = undefined {
-            return refuse(Code::INVALID_PTX, format!("ptxas fatal   : Unresolved extern variable '{name}'\n"));
+            return refuse(
+                Code::INVALID_PTX,
+                format!("ptxas fatal   : Unresolved extern variable '{name}'\n"),
+            );
         }
         Ok(Arc::new(program))
     }
@@ -147,7 +153,12 @@ impl Driver {
     fn load(&mut self, context: usize, image: &[u8]) -> Result<usize, Refusal> {
         let device = match self.get_context(context) {
             Ok(context) => context.device,
-            Err(code) => return Err(Refusal { code, log: String::new() }),
+            Err(code) => {
+                return Err(Refusal {
+                    code,
+                    log: String::new(),
+                });
+            }
         };
         let program = match self.lower(image, device) {
             Ok(program) => program,
@@ -157,8 +168,10 @@ impl Driver {
                 return Err(refusal);
             }
         };
-        self.load_program(context, program)
-            .map_err(|code| Refusal { code, log: String::new() })
+        self.load_program(context, program).map_err(|code| Refusal {
+            code,
+            log: String::new(),
+        })
     }
 
     /// Gives a program its variables in a context.
@@ -188,7 +201,8 @@ impl Driver {
                 let target = symbols.get(relocation.variable).copied().unwrap_or(0);
                 let address = target.wrapping_add_signed(relocation.addend).to_le_bytes();
                 let size = (relocation.size as usize).min(address.len());
-                self.memory.write(token, start + relocation.offset, &address[..size]);
+                self.memory
+                    .write(token, start + relocation.offset, &address[..size]);
             }
         }
         let handle = self.new_handle();
@@ -215,7 +229,8 @@ impl Driver {
         let Some(module) = self.modules.remove(&handle) else {
             return;
         };
-        self.functions.retain(|_, function| function.module != handle);
+        self.functions
+            .retain(|_, function| function.module != handle);
         for token in module.variables {
             self.memory.free(token);
         }
@@ -244,7 +259,10 @@ fn check_target(target: &str, device: (u32, u32)) -> Result<(), String> {
             device.0, device.1
         ))
     };
-    let Some(number) = target.strip_prefix("sm_").or_else(|| target.strip_prefix("compute_")) else {
+    let Some(number) = target
+        .strip_prefix("sm_")
+        .or_else(|| target.strip_prefix("compute_"))
+    else {
         return refuse();
     };
     let digits = number.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
@@ -272,7 +290,10 @@ fn load_with_logs(
     module.check()?;
     let outcome = driver.load(context, image);
     if let Some((logs, values)) = logs {
-        let error = outcome.as_ref().err().map_or("", |refusal| refusal.log.as_str());
+        let error = outcome
+            .as_ref()
+            .err()
+            .map_or("", |refusal| refusal.log.as_str());
         if let Some(log) = logs.error {
             log.write(error, values)?;
         }

@@ -1,5 +1,6 @@
 //! Nodes of graphs: adding them by hand, and reading and changing their parameters.
 
+use super::Driver;
 use super::border::{Host, HostCall, HostFn, In, Out};
 use super::codes::{Answer, Code};
 use super::copy::{CopyWork, FillWork};
@@ -7,7 +8,6 @@ use super::entry::driver_api;
 use super::graph::NodeWork;
 use super::launch::{Arguments, KernelWork, Shape};
 use super::work::Work;
-use super::Driver;
 
 /// Parameters of a kernel node as a caller is shown them: the node owns what the pointers lead to.
 #[derive(Debug)]
@@ -120,8 +120,16 @@ impl CopySide {
 }
 
 impl Driver {
-    fn kernel_work(&mut self, params: &KernelParams, like: Option<&KernelWork>) -> Answer<KernelWork> {
-        let function = if params.function == 0 { params.kernel } else { params.function };
+    fn kernel_work(
+        &mut self,
+        params: &KernelParams,
+        like: Option<&KernelWork>,
+    ) -> Answer<KernelWork> {
+        let function = if params.function == 0 {
+            params.kernel
+        } else {
+            params.function
+        };
         let cooperative = like.is_some_and(|kernel| kernel.launch.cooperative);
         if cooperative && !params.extra.is_null() {
             return Err(Code::INVALID_VALUE);
@@ -131,7 +139,9 @@ impl Driver {
             block: params.block,
             shared: params.shared,
             cooperative,
-            cluster: like.map(|kernel| kernel.launch.cluster).filter(|cluster| *cluster != [1; 3]),
+            cluster: like
+                .map(|kernel| kernel.launch.cluster)
+                .filter(|cluster| *cluster != [1; 3]),
         };
         let arguments = Arguments {
             array: params.array,
@@ -229,18 +239,31 @@ impl Driver {
             params.extra = In::of(&shown.extra);
         } else if !offsets.is_empty() {
             for offset in offsets {
-                shown.array.push(Host::from_number((buffer + offset) as u64)?);
+                shown
+                    .array
+                    .push(Host::from_number((buffer + offset) as u64)?);
             }
             params.array = In::of(&shown.array);
         }
         let graph = self.graph_of(node).ok_or(Code::INVALID_VALUE)?;
-        if let Some(node) = self.graphs.get_mut(&graph).and_then(|graph| graph.nodes.get_mut(&node)) {
+        if let Some(node) = self
+            .graphs
+            .get_mut(&graph)
+            .and_then(|graph| graph.nodes.get_mut(&node))
+        {
             node.shown = Some(shown);
         }
         Ok(params)
     }
 
-    fn add_work(&mut self, node: Out<usize>, graph: usize, deps: In<usize>, count: usize, work: Work) -> Answer {
+    fn add_work(
+        &mut self,
+        node: Out<usize>,
+        graph: usize,
+        deps: In<usize>,
+        count: usize,
+        work: Work,
+    ) -> Answer {
         node.check()?;
         let deps = deps.array(count)?;
         let handle = self.add_node(graph, NodeWork::Work(work), deps)?;
@@ -248,7 +271,14 @@ impl Driver {
     }
 
     /// Adds a node of any type that is supported.
-    fn add_any(&mut self, node: Out<usize>, graph: usize, deps: In<usize>, count: usize, params: In<NodeParams>) -> Answer {
+    fn add_any(
+        &mut self,
+        node: Out<usize>,
+        graph: usize,
+        deps: In<usize>,
+        count: usize,
+        params: In<NodeParams>,
+    ) -> Answer {
         const BODY: usize = size_of::<NodeParams>();
         const KERNEL: u32 = 0;
         const COPY: u32 = 1;
@@ -257,7 +287,9 @@ impl Driver {
         const EMPTY: u32 = 5;
         self.graph(graph)?;
         let work = match params.get()?.kind {
-            KERNEL => Work::Kernel(Box::new(self.kernel_work(&params.behind(BODY).get()?, None)?)),
+            KERNEL => Work::Kernel(Box::new(
+                self.kernel_work(&params.behind(BODY).get()?, None)?,
+            )),
             COPY => {
                 let params: CopyNodeParams = params.behind(BODY).get()?;
                 Work::Copy(Box::new(self.copy_work(&params.copy)?))

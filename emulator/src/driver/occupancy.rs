@@ -1,11 +1,11 @@
 //! How many blocks fit a multiprocessor.
 
+use super::Driver;
 use super::border::{In, Out, SharedBytesFn, shared_bytes};
 use super::codes::{Answer, Code};
 use super::device::max_shared_opt_in;
 use super::entry::driver_api;
 use super::launch::LaunchConfig;
-use super::Driver;
 use crate::config::Config;
 use crate::exec::Kernel;
 
@@ -66,7 +66,12 @@ pub(crate) fn blocks_per_multiprocessor(
 }
 
 impl Driver {
-    fn occupancy(&mut self, function: usize, block_size: i32, dynamic_shared: usize) -> Answer<i32> {
+    fn occupancy(
+        &mut self,
+        function: usize,
+        block_size: i32,
+        dynamic_shared: usize,
+    ) -> Answer<i32> {
         let function = self.resolve_function(function)?;
         let threads = u64::try_from(block_size).map_err(|_| Code::INVALID_VALUE)?;
         if threads == 0 {
@@ -102,7 +107,11 @@ impl Driver {
             if each * block > best.0 {
                 best = (each * block, each, block);
             }
-            block = if block % 32 == 0 { block - 32 } else { block - block % 32 };
+            block = if block % 32 == 0 {
+                block - 32
+            } else {
+                block - block % 32
+            };
         }
         Ok((best.1.saturating_mul(multiprocessors), best.2))
     }
@@ -112,7 +121,9 @@ impl Driver {
         let threads = i32::try_from(threads).map_err(|_| Code::INVALID_VALUE)?;
         let each = self.occupancy(function, threads, config.shared as usize)?;
         let multiprocessors = self.config_of(function)?.multiprocessors;
-        let at_once = u32::try_from(each).unwrap_or(0).saturating_mul(multiprocessors);
+        let at_once = u32::try_from(each)
+            .unwrap_or(0)
+            .saturating_mul(multiprocessors);
         Ok(i32::try_from(at_once / blocks.max(1)).unwrap_or(i32::MAX))
     }
 }

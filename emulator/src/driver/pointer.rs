@@ -1,9 +1,9 @@
 //! What the driver says of a pointer.
 
+use super::Driver;
 use super::border::{In, Out, Untyped};
 use super::codes::{Answer, Code};
 use super::entry::driver_api;
-use super::Driver;
 use crate::memory::{Allocation, Kind};
 
 const CONTEXT: u32 = 1;
@@ -30,11 +30,11 @@ impl Driver {
             .memory
             .find(address)
             .and_then(|token| self.memory.get(token));
-        let on_host = |allocation: &Allocation| {
-            matches!(allocation.kind, Kind::Pinned | Kind::Registered)
-        };
+        let on_host =
+            |allocation: &Allocation| matches!(allocation.kind, Kind::Pinned | Kind::Registered);
         match attribute {
-            CONTEXT => value.out::<usize>()
+            CONTEXT => value
+                .out::<usize>()
                 .set(allocation.map_or(0, |allocation| allocation.context)),
             MEMORY_TYPE => value.out::<u32>().set(match allocation {
                 Some(allocation) if on_host(allocation) => HOST,
@@ -42,14 +42,17 @@ impl Driver {
                 None => 0,
             }),
             DEVICE_POINTER => {
-                value.out::<u64>().set(if allocation.is_some() { address } else { 0 })
+                value
+                    .out::<u64>()
+                    .set(if allocation.is_some() { address } else { 0 })
             }
             HOST_POINTER => {
                 let reachable = allocation.is_some_and(Allocation::host_visible);
                 value.out::<u64>().set(if reachable { address } else { 0 })
             }
             SYNC_MEMOPS => value.out::<u32>().set(0),
-            BUFFER_ID => value.out::<u64>()
+            BUFFER_ID => value
+                .out::<u64>()
                 .set(allocation.map_or(0, |allocation| allocation.start)),
             IS_MANAGED => value.out::<u32>().set(u32::from(
                 allocation.is_some_and(|allocation| allocation.kind == Kind::Managed),
@@ -58,18 +61,25 @@ impl Driver {
                 Some(allocation) => i32::try_from(allocation.device).unwrap_or(-2),
                 None => -2,
             }),
-            RANGE_START => value.out::<u64>()
+            RANGE_START => value
+                .out::<u64>()
                 .set(allocation.map_or(0, |allocation| allocation.start)),
-            RANGE_SIZE => value.out::<u64>()
+            RANGE_SIZE => value
+                .out::<u64>()
                 .set(allocation.map_or(0, |allocation| allocation.size)),
             MAPPED => value.out::<u32>().set(u32::from(allocation.is_some())),
             MEMPOOL => value.out::<usize>().set(match allocation {
-                Some(Allocation { kind: Kind::Pool(pool), .. }) => *pool,
+                Some(Allocation {
+                    kind: Kind::Pool(pool),
+                    ..
+                }) => *pool,
                 _ => 0,
             }),
             // Tokens, sharing with other processes and direct access by other devices there is not.
             10 | 14 | 15 => value.out::<u32>().set(0),
-            16 => value.out::<u32>().set(if allocation.is_some() { 3 } else { 0 }),
+            16 => value
+                .out::<u32>()
+                .set(if allocation.is_some() { 3 } else { 0 }),
             _ => Err(Code::INVALID_VALUE),
         }
     }

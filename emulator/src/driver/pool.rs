@@ -1,11 +1,11 @@
 //! Memory pools: limits, accounts and who may reach their memory.
 
-use std::collections::HashSet;
 use super::Driver;
 use super::allocate::Location;
 use super::border::{In, Out, Untyped};
 use super::codes::{Answer, Code};
 use super::entry::driver_api;
+use std::collections::HashSet;
 
 /// A pool.
 #[derive(Debug)]

@@ -39,7 +39,12 @@ impl Driver {
                 continue;
             };
             let before = stack.len();
-            stack.extend(op.deps.iter().rev().filter(|dep| self.ops.contains_key(dep)));
+            stack.extend(
+                op.deps
+                    .iter()
+                    .rev()
+                    .filter(|dep| self.ops.contains_key(dep)),
+            );
             if stack.len() == before && !op.running {
                 return Some(id);
             }
@@ -96,7 +101,8 @@ impl Driver {
         let memory = describe(allocation);
         let first = conflict.range.start - allocation.start;
         let last = conflict.range.end - allocation.start;
-        const CURE: &str = "let one stream wait for an event recorded on the other, or synchronise in between";
+        const CURE: &str =
+            "let one stream wait for an event recorded on the other, or synchronise in between";
         let (kind, message) = match (&earlier.label, &op.info.label) {
             (Label::Allocate(_), _) => (
                 ReportKind::UseBeforeAllocation,
@@ -204,7 +210,9 @@ impl Driver {
     fn keep_printed(&mut self, context: usize, printed: &[u8]) {
         if let Some(context) = self.contexts.get_mut(&context) {
             let room = context.printf_bytes().saturating_sub(context.printed.len());
-            context.printed.extend_from_slice(&printed[..printed.len().min(room)]);
+            context
+                .printed
+                .extend_from_slice(&printed[..printed.len().min(room)]);
         }
     }
 
@@ -283,7 +291,9 @@ impl Call {
             }
             Work::Free(token) => {
                 if let Some(allocation) = self.memory.get(*token) {
-                    running.touched.add(*token, allocation.range(), Access::Write);
+                    running
+                        .touched
+                        .add(*token, allocation.range(), Access::Write);
                 }
                 Ok(())
             }

@@ -138,7 +138,11 @@ impl Driver {
         let (behind, _) = self.behind(stream)?;
         let state = self.get_stream(stream)?;
         let own = state.tails.iter().copied();
-        let others = if state.kind == StreamKind::Legacy { behind } else { Vec::new() };
+        let others = if state.kind == StreamKind::Legacy {
+            behind
+        } else {
+            Vec::new()
+        };
         Ok(own
             .chain(others)
             .filter(|op| self.ops.contains_key(op))
@@ -211,13 +215,16 @@ driver_api! {
         if !matches!(state.kind, StreamKind::Blocking | StreamKind::NonBlocking) {
             return Err(Code::INVALID_HANDLE);
         }
-        let (context, kind, tails) = (state.context, state.kind, state.tails.clone());
+        let (context, kind) = (state.context, state.kind);
         call.leave_capture(key);
-        call.streams.remove(&key);
+        let Some(gone) = call.streams.remove(&key) else {
+            return Err(Code::INVALID_HANDLE);
+        };
         if let Some(context) = call.contexts.get_mut(&context)
             && kind == StreamKind::Blocking
         {
-            context.orphans.extend(tails);
+            context.orphans.extend(gone.tails);
+            context.orphan_clock.join(&gone.clock);
         }
         Ok(())
     }

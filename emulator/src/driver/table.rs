@@ -17,7 +17,9 @@ extern "C" fn absent<const INDEX: usize>() -> u32 {
     if said.insert(INDEX)
         && let Some((name, _)) = FUNCTIONS.get(INDEX)
     {
-        eprintln!("gridcall-emulator: `{name}` is not supported, it answers CUDA_ERROR_NOT_SUPPORTED");
+        eprintln!(
+            "gridcall-emulator: `{name}` is not supported, it answers CUDA_ERROR_NOT_SUPPORTED"
+        );
     }
     Code::NOT_SUPPORTED.0
 }
@@ -110,10 +112,19 @@ mod tests {
             address(index.expect("listed"))
         };
         assert_eq!(find("cuMemAlloc", 12000, 0), Ok(at("cuMemAlloc_v2")));
-        assert_eq!(find("cuEventElapsedTime", 12000, 0), Ok(at("cuEventElapsedTime")));
-        assert_eq!(find("cuEventElapsedTime", 13000, 0), Ok(at("cuEventElapsedTime_v2")));
+        assert_eq!(
+            find("cuEventElapsedTime", 12000, 0),
+            Ok(at("cuEventElapsedTime"))
+        );
+        assert_eq!(
+            find("cuEventElapsedTime", 13000, 0),
+            Ok(at("cuEventElapsedTime_v2"))
+        );
         assert_eq!(find("cuFuncGetParamCount", 12000, 0), Err(TOO_NEW));
         assert_eq!(find("cuNoSuchThing", 13000, 0), Err(NOT_FOUND));
-        assert_ne!(find("cuMemsetD8Async", 12000, 0), find("cuMemsetD8Async", 12000, 2));
+        assert_ne!(
+            find("cuMemsetD8Async", 12000, 0),
+            find("cuMemsetD8Async", 12000, 2)
+        );
     }
 }

@@ -19,7 +19,9 @@ impl Driver {
         if !self.initialised {
             return Err(Code::NOT_INITIALIZED);
         }
-        self.user_objects.get_mut(&handle).ok_or(Code::INVALID_VALUE)
+        self.user_objects
+            .get_mut(&handle)
+            .ok_or(Code::INVALID_VALUE)
     }
 
     pub(crate) fn retain_object(&mut self, handle: usize, count: u32) {
@@ -32,7 +34,10 @@ impl Driver {
 impl Call {
     fn release_object(&mut self, handle: usize, count: u32) -> Answer {
         let object = self.object(handle)?;
-        object.references = object.references.checked_sub(count).ok_or(Code::INVALID_VALUE)?;
+        object.references = object
+            .references
+            .checked_sub(count)
+            .ok_or(Code::INVALID_VALUE)?;
         if object.references == 0 {
             let destroy = object.destroy;
             self.user_objects.remove(&handle);

@@ -127,7 +127,12 @@ const MOST_PENDING: usize = 1024;
 
 impl Driver {
     /// Adds an operation. Its clock gets its own tick.
-    pub(crate) fn add_op(&mut self, place: Place, work: Work, grid: Option<Box<Grid>>) -> Answer<u64> {
+    pub(crate) fn add_op(
+        &mut self,
+        place: Place,
+        work: Work,
+        grid: Option<Box<Grid>>,
+    ) -> Answer<u64> {
         let context = self.get_context(place.context)?;
         let (device, group) = (context.device, context.group);
         let mut clock = place.clock;
@@ -180,7 +185,12 @@ impl Driver {
     }
 
     /// Enqueues on a stream that is not capturing.
-    pub(crate) fn enqueue(&mut self, stream: usize, work: Work, grid: Option<Box<Grid>>) -> Answer<u64> {
+    pub(crate) fn enqueue(
+        &mut self,
+        stream: usize,
+        work: Work,
+        grid: Option<Box<Grid>>,
+    ) -> Answer<u64> {
         let (mut deps, mut clock) = self.behind(stream)?;
         let state = self.streams.get_mut(&stream).ok_or(Code::INVALID_HANDLE)?;
         state.tick += 1;
@@ -235,11 +245,7 @@ impl Driver {
                     }
                 }
                 deps.extend_from_slice(&context.orphans);
-                for orphan in &context.orphans {
-                    if let Some(op) = self.ops.get(orphan) {
-                        clock.join(&op.clock);
-                    }
-                }
+                clock.join(&context.orphan_clock);
             }
         }
         Ok((deps, clock))
@@ -284,16 +290,24 @@ impl Call {
     /// What the configured order does right after an operation was enqueued.
     pub(crate) fn after_submit(&mut self, id: u64) {
         super::drain::wake();
-        let Some((device, group)) = self.ops.get(&id).map(|op| (op.info.device, op.info.group)) else {
+        let Some((device, group)) = self.ops.get(&id).map(|op| (op.info.device, op.info.group))
+        else {
             return;
         };
-        let order = self.devices.get(&device).map_or(Order::Lazy, |device| device.config.order);
+        let order = self
+            .devices
+            .get(&device)
+            .map_or(Order::Lazy, |device| device.config.order);
         match order {
             Order::Lazy => {}
             Order::Eager => self.run_eagerly(id),
             Order::Random(_) => self.run_some(group),
         }
-        while self.groups.get(&group).is_some_and(|group| group.pending > MOST_PENDING) {
+        while self
+            .groups
+            .get(&group)
+            .is_some_and(|group| group.pending > MOST_PENDING)
+        {
             let oldest = self
                 .ops
                 .iter()

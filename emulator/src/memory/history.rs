@@ -98,7 +98,8 @@ impl History {
     ) -> Option<Conflict> {
         let conflict = self.conflict(op, clock, access, &set);
         self.0.retain(|entry| {
-            let replaced = Arc::ptr_eq(&entry.op, op) || clock.covers(entry.op.timeline, entry.op.tick);
+            let replaced =
+                Arc::ptr_eq(&entry.op, op) || clock.covers(entry.op.timeline, entry.op.tick);
             let weaker = access == Access::Write || access == entry.access;
             !(replaced && weaker && set.covers(&entry.set))
         });

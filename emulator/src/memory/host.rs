@@ -109,7 +109,10 @@ impl Shared {
         let inside = address >= self.start
             && address - self.start <= self.size
             && length as u64 <= self.size - (address - self.start);
-        assert!(inside, "{length} bytes at {address:#x} lie outside of the window");
+        assert!(
+            inside,
+            "{length} bytes at {address:#x} lie outside of the window"
+        );
         std::ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap_or(0))
     }
 
@@ -208,7 +211,10 @@ impl Shared {
         macro_rules! exchange {
             ($atomic:ty, $int:ty) => {{
                 let place = self.place(address, size as usize);
-                assert!(place.addr() % size as usize == 0, "{address:#x} is misaligned");
+                assert!(
+                    place.addr() % size as usize == 0,
+                    "{address:#x} is misaligned"
+                );
                 // SAFETY: inside the window, aligned, and mapped by the contract of `new`.
                 let value = unsafe { <$atomic>::from_ptr(place.cast()) };
                 let mut seen = value.load(Ordering::Acquire);

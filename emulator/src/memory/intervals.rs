@@ -79,10 +79,13 @@ impl Intervals {
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let mut outer = self.ranges.iter().peekable();
         other.ranges.iter().all(|range| {
-            while outer.next_if(|candidate| candidate.end <= range.start).is_some() {}
-            outer
-                .peek()
-                .is_some_and(|candidate| candidate.start <= range.start && candidate.end >= range.end)
+            while outer
+                .next_if(|candidate| candidate.end <= range.start)
+                .is_some()
+            {}
+            outer.peek().is_some_and(|candidate| {
+                candidate.start <= range.start && candidate.end >= range.end
+            })
         })
     }
 }

@@ -374,7 +374,11 @@ impl Memory {
         let Some(allocation) = self.get(token) else {
             return;
         };
-        let Store::Device { bytes: from, written } = &allocation.store else {
+        let Store::Device {
+            bytes: from,
+            written,
+        } = &allocation.store
+        else {
             allocation.shared().copy_out(address, bytes);
             return;
         };
@@ -417,11 +421,19 @@ impl Memory {
     /// Which bytes of a range were written, where that is known.
     pub(crate) fn written(&self, token: Token, address: u64, size: usize) -> Option<Vec<bool>> {
         let allocation = self.get(token)?;
-        let Store::Device { written: Some(written), .. } = &allocation.store else {
+        let Store::Device {
+            written: Some(written),
+            ..
+        } = &allocation.store
+        else {
             return None;
         };
         let offset = usize::try_from(address - allocation.start).ok()?;
-        Some((offset..offset + size).map(|index| bit(written, index)).collect())
+        Some(
+            (offset..offset + size)
+                .map(|index| bit(written, index))
+                .collect(),
+        )
     }
 
     /// Takes back that bytes were written, after a copy of bytes that were not.
@@ -542,7 +554,11 @@ pub(crate) fn describe(allocation: &Allocation) -> String {
         Kind::Variable { name, .. } => format!("variable `{name}`, {}", count(allocation.size)),
         Kind::Internal => "the driver's own memory".into(),
         Kind::Device | Kind::Pool(_) => {
-            format!("allocation #{}, {}", allocation.number, count(allocation.size))
+            format!(
+                "allocation #{}, {}",
+                allocation.number,
+                count(allocation.size)
+            )
         }
         kind => format!(
             "allocation #{}, {} of {}",

@@ -49,7 +49,10 @@ impl GlobalMemory for KernelMemory<'_> {
             start: range.start,
             end: range.end,
             token: token as u64,
-            writable: !matches!(allocation.kind, super::Kind::Variable { constant: true, .. }),
+            writable: !matches!(
+                allocation.kind,
+                super::Kind::Variable { constant: true, .. }
+            ),
             host_visible: allocation.host_visible(),
         })
     }
@@ -94,7 +97,9 @@ impl GlobalMemory for KernelMemory<'_> {
     ) -> u128 {
         self.memory
             .get(Self::token(window))
-            .map_or(0, |allocation| allocation.shared().update(address, size, update))
+            .map_or(0, |allocation| {
+                allocation.shared().update(address, size, update)
+            })
     }
 
     fn touch(&mut self, window: &Window, range: Range<u64>, access: Access) {
