@@ -16,6 +16,8 @@ pub(crate) mod function;
 pub(crate) mod graph;
 pub(crate) mod group;
 pub(crate) mod launch;
+#[cfg(test)]
+mod layout;
 pub(crate) mod library;
 pub(crate) mod link;
 pub(crate) mod module;
