@@ -32,8 +32,8 @@ pub enum Constant {
 impl Constant {
     /// The bits of the constant as a value of a type, the rest of the 64 being zero.
     ///
-    /// Integers lose what does not fit, as in PTX, and floating-point numbers are rounded to the nearest even.
-    /// There is none for an integer of a floating-point type, nor for a number with a point of an integer type.
+    /// Integers lose what does not fit, and floating-point numbers are rounded to the nearest, as `ptxas` does
+    /// with initial values. There is none for an integer of a floating-point type, nor the other way round.
     ///
     /// ```
     /// use gridcall_ptx::{Constant, ScalarType};
@@ -45,13 +45,15 @@ impl Constant {
     #[must_use]
     pub fn bits(self, ty: ScalarType) -> Option<u64> {
         match (self, ty) {
-            (Constant::F32(bits), ScalarType::F32 | ScalarType::B32) => Some(u64::from(bits)),
+            (Constant::F32(bits), ScalarType::F32 | ScalarType::B32 | ScalarType::B64) => {
+                Some(u64::from(bits))
+            }
             (Constant::F64(bits), ScalarType::F64 | ScalarType::B64) => Some(bits),
             (Constant::F32(bits), ScalarType::F64) => {
                 Some(f64::from(f32::from_bits(bits)).to_bits())
             }
             #[allow(clippy::cast_possible_truncation, reason = "rounding is what is meant")]
-            (Constant::F64(bits), ScalarType::F32) => {
+            (Constant::F64(bits), ScalarType::F32 | ScalarType::B32) => {
                 Some(u64::from((f64::from_bits(bits) as f32).to_bits()))
             }
             (Constant::F32(_) | Constant::F64(_), _) => None,
@@ -341,8 +343,12 @@ fn apply(operator: Operator, left: Constant, right: Constant) -> Result<Constant
 
 const DIVISION_BY_ZERO: &str = "this divides by zero";
 
+/// `ptxas` shifts by the lowest six bits, as the hardware it runs on.
+fn distance(by: u64) -> u64 {
+    by & 63
+}
+
 fn signed(operator: Operator, left: i64, right: i64) -> Result<Constant, &'static str> {
-    let shift = u32::try_from(right).unwrap_or(u32::MAX);
     let value = match operator {
         Operator::Or => i64::from(left != 0 || right != 0),
         Operator::And => i64::from(left != 0 && right != 0),
@@ -355,8 +361,8 @@ fn signed(operator: Operator, left: i64, right: i64) -> Result<Constant, &'stati
         Operator::LessEqual => i64::from(left <= right),
         Operator::Greater => i64::from(left > right),
         Operator::GreaterEqual => i64::from(left >= right),
-        Operator::Left => left.checked_shl(shift).unwrap_or(0),
-        Operator::Right => left >> shift.min(63),
+        Operator::Left => left << distance(right.cast_unsigned()),
+        Operator::Right => left >> distance(right.cast_unsigned()),
         Operator::Add => left.wrapping_add(right),
         Operator::Subtract => left.wrapping_sub(right),
         Operator::Multiply => left.wrapping_mul(right),
@@ -368,7 +374,6 @@ fn signed(operator: Operator, left: i64, right: i64) -> Result<Constant, &'stati
 }
 
 fn unsigned(operator: Operator, left: u64, right: u64) -> Result<Constant, &'static str> {
-    let shift = u32::try_from(right).unwrap_or(u32::MAX);
     let value = match operator {
         Operator::Or => return Ok(Constant::from(left != 0 || right != 0)),
         Operator::And => return Ok(Constant::from(left != 0 && right != 0)),
@@ -381,8 +386,8 @@ fn unsigned(operator: Operator, left: u64, right: u64) -> Result<Constant, &'sta
         Operator::BitOr => left | right,
         Operator::BitXor => left ^ right,
         Operator::BitAnd => left & right,
-        Operator::Left => left.checked_shl(shift).unwrap_or(0),
-        Operator::Right => left.checked_shr(shift).unwrap_or(0),
+        Operator::Left => left << distance(right),
+        Operator::Right => left >> distance(right),
         Operator::Add => left.wrapping_add(right),
         Operator::Subtract => left.wrapping_sub(right),
         Operator::Multiply => left.wrapping_mul(right),

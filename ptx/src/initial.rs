@@ -1,7 +1,7 @@
 //! The initial value of a variable, element by element.
 //!
 //! ```text
-//! initial  value | { initial, .. }
+//! initial  value | { initial, .. } | { }
 //! value    expression | address | mask ( expression ) | mask ( address )
 //! address  name { + term } | generic ( name { + term } ) { + term }
 //! ```
@@ -92,7 +92,7 @@ impl Variable {
         );
         let mut cursor = Cursor::at(lexer.ok_or_else(|| other_text(initializer.position))?);
         let mut reader = Reader::new(&self.dims, self.vector, self.ty);
-        reader.whole(&mut cursor)?;
+        reader.item(&mut cursor, 0, 0)?;
         match cursor.peek().kind {
             Kind::End => Ok(reader.elements),
             _ => Err(cursor.expected("the end of the value")),
@@ -107,7 +107,7 @@ pub(crate) fn other_text(position: Position) -> Error {
     )
 }
 
-/// Reads the value behind a `=`; where the first of `dims` is open, it becomes as many as the value fills.
+/// Reads the value behind a `=`; where the first of `dims` is open, it becomes as many as the value has.
 pub(crate) fn elements<'a>(
     cursor: &mut Cursor<'a>,
     dims: &mut [usize],
@@ -119,16 +119,20 @@ pub(crate) fn elements<'a>(
         dims[0] = usize::MAX;
     }
     let mut reader = Reader::new(dims, vector, ty);
-    let filled = reader.whole(cursor)?;
+    let items = reader.item(cursor, 0, 0)?;
     if is_open {
-        dims[0] = filled.div_ceil(reader.stride(1));
+        dims[0] = items;
+    }
+    if items == 0 && is_open {
+        return Err(cursor.expected("a value in the braces before it"));
     }
     Ok(reader.elements)
 }
 
-/// Puts values in their places, as C does with an array of arrays.
+/// Puts values in their places: a list for each dimension, and one more for a vector.
 struct Reader<'a> {
     dims: Vec<usize>,
+    is_vector: bool,
     size: usize,
     elements: Vec<Element<'a>>,
 }
@@ -136,61 +140,54 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(dims: &[usize], vector: u32, ty: ScalarType) -> Reader<'a> {
         let mut dims = dims.to_vec();
-        if vector > 1 {
+        let is_vector = vector > 1;
+        if is_vector {
             dims.push(vector as usize);
         }
         Reader {
             dims,
+            is_vector,
             size: ty.size(),
             elements: Vec::new(),
         }
     }
 
-    /// How many elements the value fills.
-    fn whole(&mut self, cursor: &mut Cursor<'a>) -> Result<usize, Error> {
-        if cursor.peek().is(b'{') {
-            return self.list(cursor, 0, 0);
-        }
-        if !self.dims.is_empty() {
-            return Err(cursor.expected("`{`"));
-        }
-        self.element(cursor, 0)?;
-        Ok(1)
-    }
-
-    /// `{ .. }`, the first element of which is the one with number `first`; gives how many are filled.
-    fn list(
+    /// A list of items of the next level, or a value beyond the last level; gives how many items there are.
+    fn item(
         &mut self,
         cursor: &mut Cursor<'a>,
         level: usize,
         first: usize,
     ) -> Result<usize, Error> {
+        let Some(&room) = self.dims.get(level) else {
+            self.element(cursor, first)?;
+            return Ok(1);
+        };
         cursor.expect(b'{')?;
-        let room = self.stride(level);
-        let row = self.stride(level + 1);
-        let mut filled = 0_usize;
-        loop {
-            if filled > 0 && cursor.eat(b'}') {
-                return Ok(filled);
+        let stride = self.stride(level + 1);
+        let mut items = 0;
+        while items > 0 || !cursor.peek().is(b'}') {
+            if items == room {
+                return Err(cursor.expected(format!("`}}`, there is room for {room}")));
             }
-            if filled >= room {
-                return Err(cursor.expected(format!("`}}`, for there is room for {room}")));
+            self.item(
+                cursor,
+                level + 1,
+                first.saturating_add(stride.saturating_mul(items)),
+            )?;
+            items += 1;
+            if cursor.peek().is(b'}') {
+                break;
             }
-            if cursor.peek().is(b'{') {
-                if level + 1 >= self.dims.len() {
-                    return Err(cursor.expected("a value without braces"));
-                }
-                filled = filled.next_multiple_of(row);
-                self.list(cursor, level + 1, first + filled)?;
-                filled += row;
-            } else {
-                self.element(cursor, first + filled)?;
-                filled += 1;
-            }
-            if !cursor.eat(b',') && !cursor.peek().is(b'}') {
+            if !cursor.eat(b',') {
                 return Err(cursor.expected("`,` or `}`"));
             }
         }
+        if self.is_vector && level + 1 == self.dims.len() && items < room {
+            return Err(cursor.expected(format!("`,`, a vector has {room} values")));
+        }
+        cursor.expect(b'}')?;
+        Ok(items)
     }
 
     /// How many elements lie in one item of a level; beyond the last level there is one.

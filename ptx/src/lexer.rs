@@ -43,7 +43,7 @@ impl<'a> Token<'a> {
         self.start + self.text.len()
     }
 
-    /// What a string holds, its escapes as written.
+    /// What a string holds.
     pub(crate) fn contents(&self) -> &'a str {
         self.text.trim_matches('"')
     }
@@ -122,17 +122,27 @@ impl<'a> Lexer<'a> {
                 self.at = number_end(bytes, start);
                 self.token(Kind::Number, start)
             }
-            b'"' => match string_end(self.source, start) {
-                Some(end) => {
-                    self.at = end;
-                    self.token(Kind::String, start)
-                }
-                None => {
-                    let token = self.token(Kind::OpenString, start);
-                    self.at = line_end(self.source, start);
-                    token
-                }
-            },
+            b'"' => {
+                let end = string_end(self.source, start);
+                let kind = if end.is_some() {
+                    Kind::String
+                } else {
+                    Kind::OpenString
+                };
+                let text = self
+                    .source
+                    .get(start..end.unwrap_or(start))
+                    .unwrap_or_default();
+                let token = Token {
+                    kind,
+                    text,
+                    start,
+                    position: self.position(start),
+                };
+                self.at = end.unwrap_or(bytes.len());
+                self.count_lines(start);
+                token
+            }
             b'%' if !bytes.get(start + 1).is_some_and(|&byte| is_follow(byte)) => {
                 self.at += 1;
                 self.token(Kind::Punct(b'%'), start)
@@ -176,7 +186,10 @@ impl<'a> Lexer<'a> {
                     depth -= 1;
                     at + 1
                 }
-                b'"' => string_end(self.source, at).unwrap_or_else(|| line_end(self.source, at)),
+                b'"' => match string_end(self.source, at) {
+                    Some(end) => end,
+                    None => break None,
+                },
                 _ => match self.source.as_bytes().get(at + 1) {
                     Some(b'/') => line_end(self.source, at),
                     Some(b'*') => match find(self.source, at + 2, "*/") {
@@ -337,29 +350,9 @@ fn line_end(source: &str, from: usize) -> usize {
     find_byte(source, from, b'\n').unwrap_or(source.len())
 }
 
-/// The end of the string that starts at `start`, on the same line.
-///
-/// A backslash escapes a quote where another quote follows; in `"C:\dir\"` it is only a backslash.
+/// The end of the string that starts at `start`: the next quote, for PTX knows no escapes.
 fn string_end(source: &str, start: usize) -> Option<usize> {
-    let mut escaped = None;
-    let mut at = start + 1;
-    while let Some(quote) = find_byte(source, at, b'"') {
-        let between = source.get(at..quote)?;
-        if between.contains('\n') {
-            break;
-        }
-        let backslashes = between
-            .bytes()
-            .rev()
-            .take_while(|&byte| byte == b'\\')
-            .count();
-        if backslashes % 2 == 0 {
-            return Some(quote + 1);
-        }
-        escaped = Some(quote + 1);
-        at = quote + 1;
-    }
-    escaped
+    find_byte(source, start + 1, b'"').map(|quote| quote + 1)
 }
 
 fn is_follow(byte: u8) -> bool {

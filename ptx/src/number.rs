@@ -19,7 +19,7 @@ pub(crate) fn constant(text: &str) -> Option<Constant> {
             .map(|value: f64| Constant::F64(value.to_bits()));
     }
     let value = integer(text)?;
-    let unsigned = text.ends_with(['U', 'u']);
+    let unsigned = text.ends_with('U');
     match i64::try_from(value) {
         Ok(value) if !unsigned => Some(Constant::S64(value)),
         _ => Some(Constant::U64(value)),
@@ -42,7 +42,7 @@ fn is_hexadecimal(text: &str) -> bool {
 
 /// The value of an integer without its sign: `12`, `0x1F`, `017`, `0b101`, each with or without `U`.
 pub(crate) fn integer(text: &str) -> Option<u64> {
-    let digits = text.strip_suffix(['U', 'u']).unwrap_or(text);
+    let digits = text.strip_suffix('U').unwrap_or(text);
     let (digits, radix) = if let Some(digits) = strip_either(digits, "0x", "0X") {
         (digits, 16)
     } else if let Some(digits) = strip_either(digits, "0b", "0B") {

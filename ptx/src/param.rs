@@ -70,7 +70,7 @@ impl Param {
         self.ty
     }
 
-    /// The elements of a vector, `.v4`; 1 if it is none.
+    /// The elements of a vector in registers, `.v4`; 1 if it is none.
     #[must_use]
     pub fn vector(&self) -> u32 {
         self.vector
@@ -86,7 +86,10 @@ impl Param {
         }
     }
 
-    /// Its bytes; 0 only for the unsized array that ends the parameters of a variadic function.
+    /// Its bytes in the packed buffer.
+    ///
+    /// It is 0 for what is [opaque](Class::Opaque), which takes none, and for the unsized array that ends the
+    /// parameters of a variadic function.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
@@ -122,7 +125,7 @@ impl Param {
 impl fmt::Display for Param {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let natural = self.ty.size() * self.vector as usize;
-        if self.is_array() || self.align != natural {
+        if self.is_array() || (self.align != natural && self.class() != Class::Opaque) {
             write!(f, ".align {} ", self.align)?;
         }
         if self.vector > 1 {

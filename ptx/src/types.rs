@@ -130,7 +130,7 @@ pub enum Class {
     Bits,
     /// An array or a vector: a struct, a vector type, a half, a 128-bit integer.
     Bytes,
-    /// A reference to a texture, a sampler or a surface.
+    /// A reference to a texture, a sampler or a surface, which is not passed in the buffer of parameters.
     Opaque,
 }
 

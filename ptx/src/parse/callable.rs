@@ -1,11 +1,14 @@
 //! Entries and functions: name, parameters, and the directives behind them.
 
+use std::collections::HashSet;
+
+use super::declaration::Modifiers;
 use super::{Cursor, body, declaration};
 use crate::entry::{Body, Directives, Entry, Function};
-use crate::error::Error;
+use crate::error::{Error, Position, shorten};
 use crate::lexer::Kind;
 use crate::param::Param;
-use crate::types::{Linkage, StateSpace};
+use crate::types::{Class, Linkage, ScalarType, StateSpace};
 
 pub(super) fn entry(cursor: &mut Cursor<'_>, linkage: Linkage) -> Result<Entry, Error> {
     let name = cursor.expect_word("the name of an entry")?;
@@ -74,6 +77,7 @@ fn params(cursor: &mut Cursor<'_>, owner: Owner) -> Result<Vec<Param>, Error> {
         return Ok(params);
     }
     let mut end = 0_usize;
+    let mut names = HashSet::new();
     loop {
         let mut param = param(cursor, owner)?;
         let offset = end.checked_next_multiple_of(param.align);
@@ -86,6 +90,13 @@ fn params(cursor: &mut Cursor<'_>, owner: Owner) -> Result<Vec<Param>, Error> {
         };
         param.offset = offset;
         end = next;
+        if param.name != "_" && !names.insert(param.name.clone()) {
+            let name = shorten(&param.name);
+            return Err(Error::at(
+                param.position,
+                format!("parameter `{name}` is declared twice"),
+            ));
+        }
         params.push(param);
         if cursor.eat(b')') {
             return Ok(params);
@@ -116,19 +127,46 @@ fn param(cursor: &mut Cursor<'_>, owner: Owner) -> Result<Param, Error> {
             "an array parameter of an entry needs its size",
         ));
     }
-    let size = modifiers.size(dims.as_deref().unwrap_or_default(), name.position)?;
+    if space == StateSpace::Param {
+        check_passable(&modifiers, name.position)?;
+    }
+    // `ptxas` gives what is opaque no place in the buffer
+    let (size, align) = if modifiers.ty.class() == Class::Opaque {
+        (0, 1)
+    } else {
+        (
+            modifiers.size(dims.as_deref().unwrap_or_default(), name.position)?,
+            modifiers.align(),
+        )
+    };
     Ok(Param {
         name: name.text.to_owned(),
         position: name.position,
         space,
         ty: modifiers.ty,
         vector: modifiers.vector,
-        align: modifiers.align(),
+        align,
         size,
         dims,
         offset: 0,
         pointer: modifiers.pointer,
     })
+}
+
+fn check_passable(modifiers: &Modifiers, position: Position) -> Result<(), Error> {
+    if modifiers.ty == ScalarType::Pred {
+        return Err(Error::at(
+            position,
+            "a predicate cannot be passed in `.param`",
+        ));
+    }
+    if modifiers.vector > 1 {
+        return Err(Error::at(
+            position,
+            "a vector is passed in `.param` as an array of `.b8`",
+        ));
+    }
+    Ok(())
 }
 
 /// What stands between the parameters and the `{`, and the body or the `;` of a prototype.
