@@ -13,7 +13,7 @@ pub(crate) type Words = [u32; 32];
 pub(crate) type Doubles = [u64; 32];
 
 macro_rules! lanes {
-    ($out:ty; $($name:ident),*; $value:expr) => {{
+    ($out:ty; ($($name:ident),*); $value:expr) => {{
         let mut out: $out = [0; 32];
         for lane in 0..32 {
             $(let $name = $name[lane];)*
@@ -53,15 +53,15 @@ fn ff(bits: u32) -> f32 {
 }
 
 macro_rules! shape {
-    ($(#[$meta:meta])* $name:ident($($operand:ident: $type:ty),*) -> $out:ty { $($variant:ident => $value:expr,)* }) => {
+    ($(#[$meta:meta])* $name:ident $operands:tt($($param:tt)*) -> $out:ty { $($variant:ident => $value:expr,)* }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub(crate) enum $name { $($variant,)* }
 
         impl $name {
             #[inline(always)]
-            pub(crate) fn eval(self, $($operand: &$type),*) -> $out {
-                match self { $(Self::$variant => lanes!($out; $($operand),*; $value),)* }
+            pub(crate) fn eval(self, $($param)*) -> $out {
+                match self { $(Self::$variant => lanes!($out; $operands; $value),)* }
             }
         }
     };
@@ -69,7 +69,7 @@ macro_rules! shape {
 
 shape! {
     /// One word to a word.
-    W1(a: Words) -> Words {
+    W1(a)(a: &Words) -> Words {
         Mov => a,
         Not => !a,
         Neg => a.wrapping_neg(),
@@ -94,7 +94,7 @@ shape! {
 
 shape! {
     /// Two words to a word.
-    W2(a: Words, b: Words) -> Words {
+    W2(a, b)(a: &Words, b: &Words) -> Words {
         Add => a.wrapping_add(b),
         Sub => a.wrapping_sub(b),
         MulLo => a.wrapping_mul(b),
@@ -129,7 +129,7 @@ shape! {
 
 shape! {
     /// Three words to a word.
-    W3(a: Words, b: Words, c: Words) -> Words {
+    W3(a, b, c)(a: &Words, b: &Words, c: &Words) -> Words {
         MadLo => a.wrapping_mul(b).wrapping_add(c),
         FFma => single(f(a).mul_add(f(b), f(c))),
         FFmaFtz => flushed(ff(a).mul_add(ff(b), ff(c))),
@@ -140,7 +140,7 @@ shape! {
 
 shape! {
     /// One double word to a double word.
-    D1(a: Doubles) -> Doubles {
+    D1(a)(a: &Doubles) -> Doubles {
         Mov => a,
         Not => !a,
         Neg => a.wrapping_neg(),
@@ -153,7 +153,7 @@ shape! {
 
 shape! {
     /// Two double words to a double word.
-    D2(a: Doubles, b: Doubles) -> Doubles {
+    D2(a, b)(a: &Doubles, b: &Doubles) -> Doubles {
         Add => a.wrapping_add(b),
         Sub => a.wrapping_sub(b),
         MulLo => a.wrapping_mul(b),
@@ -173,7 +173,7 @@ shape! {
 
 shape! {
     /// Three double words to a double word.
-    D3(a: Doubles, b: Doubles, c: Doubles) -> Doubles {
+    D3(a, b, c)(a: &Doubles, b: &Doubles, c: &Doubles) -> Doubles {
         MadLo => a.wrapping_mul(b).wrapping_add(c),
         FFma => double_of(FloatOp::Fma, d(a).mul_add(d(b), d(c)), a, b, c),
     }
@@ -181,7 +181,7 @@ shape! {
 
 shape! {
     /// A double word shifted by a word.
-    Shift(a: Doubles, b: Words) -> Doubles {
+    Shift(a, b)(a: &Doubles, b: &Words) -> Doubles {
         Left => if b > 63 { 0 } else { a << b },
         RightU => if b > 63 { 0 } else { a >> b },
         RightS => (a.cast_signed() >> b.min(63)).cast_unsigned(),
@@ -190,7 +190,7 @@ shape! {
 
 shape! {
     /// A word to a double word.
-    WD(a: Words) -> Doubles {
+    WD(a)(a: &Words) -> Doubles {
         Zero => u64::from(a),
         Sign => i64::from(a.cast_signed()).cast_unsigned(),
         FFromS => f64::from(a.cast_signed()).to_bits(),
@@ -201,7 +201,7 @@ shape! {
 
 shape! {
     /// A double word to a word.
-    DW(a: Doubles) -> Words {
+    DW(a)(a: &Doubles) -> Words {
         Low => a as u32,
         Low16 => a as u32 & 0xffff,
         Narrow => if d(a).is_nan() { narrow_nan(a) } else { (d(a) as f32).to_bits() },
@@ -210,7 +210,7 @@ shape! {
 
 shape! {
     /// Two words to a double word.
-    Wide(a: Words, b: Words) -> Doubles {
+    Wide(a, b)(a: &Words, b: &Words) -> Doubles {
         MulU => u64::from(a) * u64::from(b),
         MulS => (i64::from(a.cast_signed()) * i64::from(b.cast_signed())).cast_unsigned(),
     }
@@ -218,7 +218,7 @@ shape! {
 
 shape! {
     /// Two words and a double word to a double word.
-    WideAdd(a: Words, b: Words, c: Doubles) -> Doubles {
+    WideAdd(a, b, c)(a: &Words, b: &Words, c: &Doubles) -> Doubles {
         MadU => (u64::from(a) * u64::from(b)).wrapping_add(c),
         MadS => (i64::from(a.cast_signed()) * i64::from(b.cast_signed())).cast_unsigned().wrapping_add(c),
     }
