@@ -9,6 +9,7 @@ mod failure;
 mod install;
 mod memory;
 mod report;
+mod simd;
 
 pub use config::{Config, Order};
 pub use device::{Device, leaks, reports, reset, take_reports};

@@ -258,7 +258,8 @@ pub(crate) fn test(property: Property, format: Format, a: u64) -> bool {
         Property::Infinite => infinite,
         Property::Number => !nan,
         Property::NotANumber => nan,
-        Property::Normal => !nan && !infinite && !subnormal && !format.is_zero(a),
+        // Zeros count as normal.
+        Property::Normal => !nan && !infinite && !subnormal,
         Property::Subnormal => subnormal,
     }
 }

@@ -4,20 +4,46 @@
 //! Nothing here knows the driver API or where memory lies: both are the caller's.
 #![deny(unsafe_code)]
 
+mod access;
 mod alu;
 mod alu_float;
 mod alu_int;
 #[cfg(test)]
 mod alu_tests;
 mod approx;
+mod atomic;
+mod barrier;
+mod block;
+mod check;
+mod code;
+mod context;
 mod convert;
+mod copies;
+mod fast;
 mod fault;
+mod format;
+mod frame;
 mod grid;
 mod launch;
+mod local;
+mod lower;
+mod matrix;
+mod mbarrier;
 mod memory;
 mod number;
+mod printf;
 mod program;
+mod races;
+mod random;
+mod shared;
+mod space;
+mod special;
+mod step;
+mod sync;
+mod trouble;
 mod types;
+mod visit;
+mod warp;
 
 pub use fault::{Fault, FaultKind, SourceLine, TextPosition};
 pub use grid::{Grid, Progress, Stats};

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::TextPosition;
+use super::code::{Function, Inst, Op, Reg};
+use super::frame::Frame;
+use super::visit::Role;
+use super::{SourceLine, TextPosition};
 
 /// A parameter of a kernel, at its offset in the parameter buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +63,10 @@ pub struct Kernel {
     /// The instructions in all it can call that the interpreter does not know; a launch fails if
     /// there is one.
     pub unsupported: Vec<Unsupported>,
+    /// The variables in shared memory that it can reach.
+    pub(crate) shared: Vec<usize>,
+    /// The smallest access it can make of shared memory.
+    pub(crate) granule: u32,
 }
 
 /// Where a variable lives.
@@ -82,6 +89,20 @@ pub struct Relocation {
     pub variable: usize,
     /// What to add to its address.
     pub addend: i64,
+    /// The bits of the sum to take, moved down to bit 0; all of them if there is none.
+    pub mask: Option<u64>,
+}
+
+impl Relocation {
+    /// What to write, where the variable lies at `address`: the lowest [`Relocation::size`] bytes of it.
+    #[must_use]
+    pub fn value(&self, address: u64) -> u64 {
+        let sum = address.wrapping_add_signed(self.addend);
+        match self.mask {
+            None | Some(0) => sum,
+            Some(mask) => (sum & mask) >> mask.trailing_zeros(),
+        }
+    }
 }
 
 /// A variable that the loader places in device memory, alike for `.global` and `.const`: addresses of
@@ -105,6 +126,8 @@ pub struct Variable {
     pub is_extern: bool,
     /// Other modules may see it.
     pub is_visible: bool,
+    /// `.attribute(.managed)`: the host may use it too.
+    pub is_managed: bool,
 }
 
 /// Why a module could not be lowered.
@@ -129,13 +152,37 @@ impl fmt::Display for LowerError {
 
 impl std::error::Error for LowerError {}
 
+/// A variable in shared memory; dynamic if it has no size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SharedVariable {
+    pub(crate) size: Option<u32>,
+    pub(crate) align: u32,
+}
+
+/// What lowering makes of a module.
+#[derive(Debug, Default)]
+pub(crate) struct Lowered {
+    pub(crate) version: (u32, u32),
+    pub(crate) target: String,
+    pub(crate) kernels: Vec<Kernel>,
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) shared: Vec<SharedVariable>,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) code: Vec<Inst>,
+    pub(crate) joins: Vec<Vec<u32>>,
+    /// For each micro-operation: where it stands, file and line of the source, the register of its
+    /// address, and the names of its operands.
+    pub(crate) positions: Vec<TextPosition>,
+    pub(crate) sources: Vec<Option<(u32, u32)>>,
+    pub(crate) bases: Vec<Option<String>>,
+    pub(crate) names: Vec<Vec<String>>,
+    pub(crate) files: Vec<(u32, String)>,
+}
+
 /// A module, ready to run.
 #[derive(Debug)]
 pub struct Program {
-    version: (u32, u32),
-    target: String,
-    kernels: Vec<Kernel>,
-    variables: Vec<Variable>,
+    lowered: Lowered,
 }
 
 impl Program {
@@ -146,42 +193,127 @@ impl Program {
     /// Fails where the text is no PTX that a driver would take. An instruction that is only unknown to
     /// the interpreter is no error: see [`Kernel::unsupported`].
     pub fn lower(source: &str) -> Result<Self, LowerError> {
-        let _ = source;
-        Ok(Self {
-            version: (0, 0),
-            target: String::new(),
-            kernels: Vec::new(),
-            variables: Vec::new(),
-        })
+        super::lower::lower(source).map(|lowered| Self { lowered })
     }
 
     /// `.version`.
     #[must_use]
     pub fn version(&self) -> (u32, u32) {
-        self.version
+        self.lowered.version
     }
 
     /// The architecture of `.target`, such as `sm_90a`.
     #[must_use]
     pub fn target(&self) -> &str {
-        &self.target
+        &self.lowered.target
     }
 
     /// The kernels, in the order of the text.
     #[must_use]
     pub fn kernels(&self) -> &[Kernel] {
-        &self.kernels
+        &self.lowered.kernels
     }
 
     /// The index of the kernel of that name.
     #[must_use]
     pub fn kernel(&self, name: &str) -> Option<usize> {
-        self.kernels.iter().position(|kernel| kernel.name == name)
+        self.kernels().iter().position(|kernel| kernel.name == name)
     }
 
     /// The variables a loader has to place before a launch.
     #[must_use]
     pub fn variables(&self) -> &[Variable] {
-        &self.variables
+        &self.lowered.variables
+    }
+
+    pub(crate) fn functions(&self) -> &[Function] {
+        &self.lowered.functions
+    }
+
+    /// The function that a kernel is: kernels come first, in their order.
+    pub(crate) fn kernel_function(&self, kernel: usize) -> usize {
+        kernel
+    }
+
+    pub(crate) fn code(&self) -> &[Inst] {
+        &self.lowered.code
+    }
+
+    pub(crate) fn shared(&self) -> &[SharedVariable] {
+        &self.lowered.shared
+    }
+
+    pub(crate) fn joins(&self) -> &[Vec<u32>] {
+        &self.lowered.joins
+    }
+
+    /// The barriers that lie before a join.
+    pub(crate) fn join(&self, join: u32) -> &[u32] {
+        self.lowered.joins.get(join as usize).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn position(&self, pc: u32) -> TextPosition {
+        let unknown = TextPosition { line: 0, column: 0 };
+        self.lowered.positions.get(pc as usize).copied().unwrap_or(unknown)
+    }
+
+    /// The line of the source that a micro-operation comes from.
+    pub(crate) fn source(&self, pc: u32) -> Option<SourceLine> {
+        let (file, line) = self.lowered.sources.get(pc as usize).copied().flatten()?;
+        let name = self.lowered.files.iter().find(|(index, _)| *index == file);
+        let file = name.map_or_else(|| format!("file {file}"), |(_, name)| name.clone());
+        Some(SourceLine { file, line })
+    }
+
+    /// The register that an address is made of, and those that it was made of in turn, where they still
+    /// hold what they held.
+    pub(crate) fn address_registers(&self, pc: u32, frame: &Frame, lane: usize) -> Vec<(String, u64)> {
+        let (Some(Some(name)), Some(inst)) =
+            (self.lowered.bases.get(pc as usize), self.lowered.code.get(pc as usize))
+        else {
+            return Vec::new();
+        };
+        let base = match &inst.op {
+            Op::Load(load) => load.target.base,
+            Op::Store(store) => store.target.base,
+            Op::Atomic(atomic) => atomic.target.base,
+            Op::CopyAsync(copy) => copy.from.base,
+            _ => return Vec::new(),
+        };
+        let mut found = vec![(name.clone(), frame.lane(base, lane))];
+        found.extend(self.sources_of(pc, base, frame, lane));
+        found
+    }
+
+    fn sources_of(&self, pc: u32, base: Reg, frame: &Frame, lane: usize) -> Vec<(String, u64)> {
+        let entry = self.functions().get(frame.function).map_or(pc, |function| function.entry);
+        let mut overwritten = Vec::new();
+        for at in (entry..pc).rev() {
+            let at = at as usize;
+            let mut inst = self.lowered.code[at].clone();
+            if matches!(inst.op, Op::Branch(_) | Op::BranchTable { .. } | Op::Call(_)) {
+                return Vec::new();
+            }
+            let (mut read, mut set) = (Vec::new(), Vec::new());
+            inst.visit(&mut |reg, role| match role {
+                Role::Reads => read.push(*reg),
+                Role::Sets => set.push(*reg),
+            });
+            if !set.contains(&base) {
+                overwritten.extend(set);
+                continue;
+            }
+            // The names are those of the operands in the text: the destination, then the sources.
+            let names = self.lowered.names[at].iter().skip(1);
+            if self.lowered.names[at].len() != read.len() + 1 {
+                return Vec::new();
+            }
+            return names
+                .zip(&read)
+                .filter(|(_, reg)| !overwritten.contains(reg) && **reg != base)
+                .map(|(name, reg)| (name.clone(), frame.lane(*reg, lane)))
+                .collect();
+        }
+        Vec::new()
     }
 }
