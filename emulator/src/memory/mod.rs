@@ -475,22 +475,24 @@ impl Memory {
             .range(..=address)
             .next_back()
             .and_then(|(_, token)| self.get(*token));
-        if let Some(allocation) = before {
-            let past = address - allocation.range().end;
-            if past < NEAR {
-                return format!("{} past the end of {}", count(past), describe(allocation));
-            }
-        }
         let after = self
             .by_start
             .range(address..)
             .next()
             .and_then(|(_, token)| self.get(*token));
-        if let Some(allocation) = after {
-            let before = allocation.start - address;
-            if before < NEAR {
-                return format!("{} before {}", count(before), describe(allocation));
-            }
+        let past = before.map(|before| (address - before.range().end, before));
+        let until = after.map(|after| (after.start - address, after));
+        let until_next = until.map_or(u64::MAX, |(distance, _)| distance);
+        if let Some((distance, allocation)) = past
+            && distance < NEAR.min(until_next)
+        {
+            let words = describe(allocation);
+            return format!("{} past the end of {words}", count(distance));
+        }
+        if let Some((distance, allocation)) = until
+            && distance < NEAR
+        {
+            return format!("{} before {}", count(distance), describe(allocation));
         }
         if address < 65536 {
             return "a null pointer, or an offset from one".into();
