@@ -1,0 +1,589 @@
+//! Graphs: making them, instantiating, launching and updating what was instantiated.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::border::{In, Out};
+use super::codes::{Answer, Code};
+use super::entry::driver_api;
+use super::event::Record;
+use super::node::Shown;
+use super::work::{Place, Work};
+use super::{Call, Driver};
+use crate::clock::Clock;
+
+/// A graph.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    /// In the order they were added; a node's handle is larger than those before it.
+    pub(crate) nodes: BTreeMap<usize, Node>,
+    /// The user objects it keeps, with how many references of each.
+    pub(crate) objects: HashMap<usize, u32>,
+}
+
+/// A node of a graph.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) work: NodeWork,
+    pub(crate) deps: Vec<usize>,
+    /// Parameters handed out to a caller, who may look at them until the node changes.
+    pub(crate) shown: Option<Box<Shown>>,
+}
+
+/// What a node does.
+#[derive(Clone, Debug)]
+pub(crate) enum NodeWork {
+    Work(Work),
+    /// Waits for an event of outside.
+    Wait(usize),
+}
+
+impl NodeWork {
+    /// `CUgraphNodeType`.
+    pub(crate) fn kind(&self) -> u32 {
+        match self {
+            Self::Work(Work::Kernel(_)) => 0,
+            Self::Work(Work::Copy(_)) => 1,
+            Self::Work(Work::Fill(_)) => 2,
+            Self::Work(Work::Host(_)) => 3,
+            Self::Work(Work::Nothing) => 5,
+            Self::Wait(_) => 6,
+            Self::Work(Work::Record { .. }) => 7,
+            Self::Work(Work::Allocate(_)) => 10,
+            Self::Work(Work::Free(_)) => 11,
+        }
+    }
+}
+
+/// A graph ready to be launched.
+#[derive(Debug)]
+pub(crate) struct Exec {
+    /// In an order in which each comes behind what it depends on.
+    nodes: Vec<ExecNode>,
+    flags: u64,
+    /// The operation that ends the last launch.
+    last: Option<u64>,
+    last_clock: Clock,
+    objects: HashMap<usize, u32>,
+}
+
+#[derive(Clone, Debug)]
+struct ExecNode {
+    /// The node of the graph it was made from.
+    origin: usize,
+    work: NodeWork,
+    /// Places in the list.
+    deps: Vec<usize>,
+}
+
+const AUTO_FREE: u64 = 1;
+const DEVICE_LAUNCH: u64 = 4;
+const FLAGS: u64 = 15;
+
+impl Driver {
+    pub(crate) fn make_graph(&mut self) -> usize {
+        let handle = self.new_handle();
+        self.graphs.insert(handle, Graph::default());
+        handle
+    }
+
+    pub(crate) fn graph(&self, handle: usize) -> Answer<&Graph> {
+        if !self.initialised {
+            return Err(Code::NOT_INITIALIZED);
+        }
+        self.graphs.get(&handle).ok_or(Code::INVALID_VALUE)
+    }
+
+    pub(crate) fn graph_of(&self, node: usize) -> Option<usize> {
+        self.graphs
+            .iter()
+            .find(|(_, graph)| graph.nodes.contains_key(&node))
+            .map(|(handle, _)| *handle)
+    }
+
+    pub(crate) fn add_node(
+        &mut self,
+        graph: usize,
+        work: NodeWork,
+        deps: Vec<usize>,
+    ) -> Answer<usize> {
+        let known = self.graph(graph)?;
+        if deps.iter().any(|dep| !known.nodes.contains_key(dep)) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let handle = self.new_handle();
+        if let Some(graph) = self.graphs.get_mut(&graph) {
+            graph.nodes.insert(
+                handle,
+                Node {
+                    work,
+                    deps,
+                    shown: None,
+                },
+            );
+        }
+        Ok(handle)
+    }
+
+    /// Nodes with all that they are behind.
+    pub(crate) fn ancestors(&self, graph: usize, nodes: &[usize]) -> HashSet<usize> {
+        let mut found = HashSet::new();
+        let mut stack = nodes.to_vec();
+        let Some(graph) = self.graphs.get(&graph) else {
+            return found;
+        };
+        while let Some(node) = stack.pop() {
+            if found.insert(node)
+                && let Some(node) = graph.nodes.get(&node)
+            {
+                stack.extend_from_slice(&node.deps);
+            }
+        }
+        found
+    }
+
+    /// The nodes of a graph in an order in which they can run; an error if there is a cycle.
+    fn sorted(&self, graph: usize) -> Answer<Vec<ExecNode>> {
+        let graph = self.graph(graph)?;
+        let mut places: HashMap<usize, usize> = HashMap::new();
+        let mut sorted: Vec<ExecNode> = Vec::new();
+        let mut left: Vec<usize> = graph.nodes.keys().copied().collect();
+        while !left.is_empty() {
+            let before = left.len();
+            left.retain(|handle| {
+                let node = &graph.nodes[handle];
+                let deps: Option<Vec<usize>> = node
+                    .deps
+                    .iter()
+                    .map(|dep| places.get(dep).copied())
+                    .collect();
+                let Some(deps) = deps else {
+                    return true;
+                };
+                places.insert(*handle, sorted.len());
+                sorted.push(ExecNode {
+                    origin: *handle,
+                    work: node.work.clone(),
+                    deps,
+                });
+                false
+            });
+            if left.len() == before {
+                return Err(Code::INVALID_VALUE);
+            }
+        }
+        Ok(sorted)
+    }
+
+    fn instantiate(&mut self, graph: usize, flags: u64) -> Answer<usize> {
+        let nodes = self.sorted(graph)?;
+        if flags & !FLAGS != 0 || flags & (AUTO_FREE | DEVICE_LAUNCH) == AUTO_FREE | DEVICE_LAUNCH {
+            return Err(Code::INVALID_VALUE);
+        }
+        if flags & DEVICE_LAUNCH != 0 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        let objects = self.graph(graph)?.objects.clone();
+        for (object, count) in &objects {
+            self.retain_object(*object, *count);
+        }
+        let handle = self.new_handle();
+        self.execs.insert(
+            handle,
+            Exec {
+                nodes,
+                flags,
+                last: None,
+                last_clock: Clock::default(),
+                objects,
+            },
+        );
+        Ok(handle)
+    }
+
+    fn exec(&self, handle: usize) -> Answer<&Exec> {
+        if !self.initialised {
+            return Err(Code::NOT_INITIALIZED);
+        }
+        self.execs.get(&handle).ok_or(Code::INVALID_VALUE)
+    }
+
+    /// The work of an instantiated node, found by the node it was made from.
+    pub(crate) fn exec_work(&mut self, exec: usize, node: usize) -> Answer<&mut NodeWork> {
+        self.exec(exec)?;
+        self.execs
+            .get_mut(&exec)
+            .and_then(|exec| exec.nodes.iter_mut().find(|known| known.origin == node))
+            .map(|node| &mut node.work)
+            .ok_or(Code::INVALID_VALUE)
+    }
+
+    /// Takes over the work of a graph of the same shape; otherwise says what differs, and at which node.
+    fn update(&mut self, exec: usize, graph: usize) -> Answer<Result<(), (u32, usize)>> {
+        const TOPOLOGY: u32 = 2;
+        const NODE_TYPE: u32 = 3;
+        let new = self.sorted(graph)?;
+        let old = self.exec(exec)?;
+        if new.len() != old.nodes.len() {
+            return Ok(Err((TOPOLOGY, 0)));
+        }
+        for (old, new) in old.nodes.iter().zip(&new) {
+            if old.deps != new.deps {
+                return Ok(Err((TOPOLOGY, new.origin)));
+            }
+            if old.work.kind() != new.work.kind() {
+                return Ok(Err((NODE_TYPE, new.origin)));
+            }
+        }
+        if let Some(exec) = self.execs.get_mut(&exec) {
+            for (old, new) in exec.nodes.iter_mut().zip(new) {
+                old.work = new.work;
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+impl Call {
+    /// Launches: each node becomes an operation; the stream goes on behind them all.
+    fn launch_graph(&mut self, handle: usize, stream: usize) -> Answer {
+        let key = self.stream(stream)?;
+        let exec = self.exec(handle)?;
+        let nodes = exec.nodes.clone();
+        let again = exec.last.filter(|op| self.ops.contains_key(op));
+        let last_clock = exec.last_clock.clone();
+        if let Some(id) = self.get_stream(key)?.capture {
+            return self.capture_graph(id, key, nodes);
+        }
+        // Says whether the default stream may be used at all.
+        self.capture_work(key, &Work::Nothing)?;
+        let (mut roots, mut root_clock) = self.behind(key)?;
+        let state = self.get_stream(key)?;
+        let context = state.context;
+        let mut name = state.name();
+        name.graph = true;
+        roots.extend_from_slice(&state.tails);
+        root_clock.join(&state.clock);
+        // Launches of the same graph follow each other.
+        roots.extend(again);
+        root_clock.join(&last_clock);
+
+        let mut placed: Vec<Placed> = Vec::new();
+        let mut is_sink = vec![true; nodes.len()];
+        for node in nodes {
+            let mut deps = Vec::new();
+            let mut clock = Clock::default();
+            if node.deps.is_empty() {
+                deps.clone_from(&roots);
+                clock = root_clock.clone();
+            }
+            let mut line = None;
+            for dep in &node.deps {
+                is_sink[*dep] = false;
+                let before = &mut placed[*dep];
+                deps.push(before.op);
+                clock.join(&before.clock);
+                if !before.continued && line.is_none() {
+                    before.continued = true;
+                    line = Some((before.timeline, before.tick + 1));
+                }
+            }
+            let (work, mut grid) = match node.work {
+                NodeWork::Work(work) => (work, None),
+                NodeWork::Wait(event) => {
+                    if let Ok(event) = self.event(event)
+                        && let Some(record) = &event.record
+                    {
+                        deps.extend(record.op);
+                        clock.join(&record.clock);
+                    }
+                    (Work::Nothing, None)
+                }
+            };
+            let (timeline, tick) = match line {
+                Some(line) => line,
+                None => (self.new_id(), 1),
+            };
+            let (work, late) = match work {
+                Work::Kernel(mut kernel) => {
+                    let late = self.strike_launch(context, &kernel.name)?;
+                    grid = Some(self.make_grid(&mut kernel)?);
+                    (Work::Kernel(kernel), late)
+                }
+                Work::Record { event, .. } => {
+                    let serial = self.new_id();
+                    (Work::Record { event, serial }, false)
+                }
+                work => (work, false),
+            };
+            let record = match &work {
+                Work::Record { event, serial } => Some((*event, *serial)),
+                _ => None,
+            };
+            let place = Place {
+                context,
+                timeline,
+                tick,
+                stream: name,
+                deps,
+                clock,
+            };
+            let op = self.add_op(place, work, grid)?;
+            let mut clock = Clock::default();
+            if let Some(state) = self.ops.get_mut(&op) {
+                state.fails = late;
+                clock = state.clock.clone();
+            }
+            if let Some((event, serial)) = record
+                && let Some(event) = self.events.get_mut(&event)
+            {
+                event.record = Some(Record {
+                    serial,
+                    op: Some(op),
+                    clock: clock.clone(),
+                    time: None,
+                    captured: None,
+                });
+            }
+            placed.push(Placed {
+                op,
+                clock,
+                timeline,
+                tick,
+                continued: false,
+            });
+        }
+        self.close_graph(handle, key, &placed, &is_sink)
+    }
+
+    /// Puts the stream behind all nodes that nothing in the graph is behind.
+    fn close_graph(
+        &mut self,
+        handle: usize,
+        key: usize,
+        placed: &[Placed],
+        is_sink: &[bool],
+    ) -> Answer {
+        if let Some(state) = self.streams.get_mut(&key) {
+            for (node, _) in placed.iter().zip(is_sink).filter(|(_, sink)| **sink) {
+                state.tails.push(node.op);
+                state.clock.join(&node.clock);
+            }
+        }
+        let end = self.enqueue(key, Work::Nothing, None)?;
+        let clock = self
+            .ops
+            .get(&end)
+            .map(|op| op.clock.clone())
+            .unwrap_or_default();
+        if let Some(exec) = self.execs.get_mut(&handle) {
+            exec.last = Some(end);
+            exec.last_clock = clock;
+        }
+        self.after_submit(end);
+        Ok(())
+    }
+
+    /// A launch in a stream that captures adds the graph's nodes to the one captured.
+    fn capture_graph(&mut self, id: u64, stream: usize, nodes: Vec<ExecNode>) -> Answer {
+        let graph = self.captures.get(&id).ok_or(Code::ILLEGAL_STATE)?.graph;
+        let roots = self.frontier(id, stream);
+        let mut added: Vec<usize> = Vec::new();
+        let mut sinks = HashSet::new();
+        for node in nodes {
+            let deps = if node.deps.is_empty() {
+                roots.clone()
+            } else {
+                node.deps.iter().map(|dep| added[*dep]).collect()
+            };
+            for dep in &deps {
+                sinks.remove(dep);
+            }
+            let handle = self.add_node(graph, node.work, deps)?;
+            sinks.insert(handle);
+            added.push(handle);
+        }
+        if !added.is_empty() {
+            let mut sinks: Vec<usize> = sinks.into_iter().collect();
+            sinks.sort_unstable();
+            self.set_frontier(id, stream, sinks);
+        }
+        Ok(())
+    }
+}
+
+/// A node that became an operation.
+struct Placed {
+    op: u64,
+    clock: Clock,
+    timeline: u64,
+    tick: u64,
+    /// Another node goes on with its timeline.
+    continued: bool,
+}
+
+/// `CUDA_GRAPH_INSTANTIATE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct InstantiateParams {
+    flags: u64,
+    upload_stream: usize,
+    error_node: usize,
+    result: u32,
+}
+
+/// `CUgraphExecUpdateResultInfo`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct UpdateResult {
+    result: u32,
+    error_node: usize,
+    error_from_node: usize,
+}
+
+driver_api! {
+    fn cuGraphCreate(call, graph: Out<usize>, flags: u32) {
+        if !call.initialised {
+            return Err(Code::NOT_INITIALIZED);
+        }
+        graph.check()?;
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let handle = call.make_graph();
+        graph.set(handle)
+    }
+
+    fn cuGraphDestroy(call, graph: usize) {
+        call.graph(graph)?;
+        let objects = call.graphs.remove(&graph).map(|graph| graph.objects).unwrap_or_default();
+        call.release_objects(objects);
+        Ok(())
+    }
+
+    fn cuGraphInstantiateWithFlags(call, exec: Out<usize>, graph: usize, flags: u64) {
+        exec.check()?;
+        let handle = call.instantiate(graph, flags)?;
+        exec.set(handle)
+    }
+
+    fn cuGraphInstantiateWithParams | cuGraphInstantiateWithParams_ptsz(
+        call, exec: Out<usize>, graph: usize, params: Out<InstantiateParams>
+    ) {
+        exec.check()?;
+        let mut wanted = params.get()?;
+        wanted.error_node = 0;
+        let outcome = call.instantiate(graph, wanted.flags);
+        wanted.result = match outcome {
+            Ok(_) => 0,
+            Err(Code::NOT_SUPPORTED) => 3,
+            Err(_) => 2,
+        };
+        params.set(wanted)?;
+        exec.set(outcome?)
+    }
+
+    fn cuGraphExecGetFlags(call, exec: usize, flags: Out<u64>) {
+        let value = call.exec(exec)?.flags;
+        flags.set(value)
+    }
+
+    fn cuGraphLaunch | cuGraphLaunch_ptsz(call, exec: usize, stream: usize) {
+        call.launch_graph(exec, stream)
+    }
+
+    fn cuGraphUpload | cuGraphUpload_ptsz(call, exec: usize, stream: usize) {
+        let key = call.stream(stream)?;
+        call.exec(exec)?;
+        call.forbid_on_capturing(key)
+    }
+
+    fn cuGraphExecDestroy(call, exec: usize) {
+        let (last, owns) = {
+            let exec = call.exec(exec)?;
+            (exec.last, !exec.objects.is_empty())
+        };
+        if owns && let Some(last) = last {
+            // What the graph keeps alive is in use until its launch has ended.
+            call.wait(&[last]);
+        }
+        let objects = call.execs.remove(&exec).map(|exec| exec.objects).unwrap_or_default();
+        call.release_objects(objects);
+        Ok(())
+    }
+
+    fn cuGraphExecUpdate_v2(call, exec: usize, graph: usize, result: Out<UpdateResult>) {
+        result.check()?;
+        let (answer, node) = match call.update(exec, graph)? {
+            Ok(()) => (0, 0),
+            Err(difference) => difference,
+        };
+        result.set(UpdateResult {
+            result: answer,
+            error_node: node,
+            error_from_node: 0,
+        })?;
+        if answer == 0 { Ok(()) } else { Err(Code::GRAPH_EXEC_UPDATE_FAILURE) }
+    }
+
+    fn cuGraphGetNodes(call, graph: usize, nodes: Out<usize>, count: Out<usize>) {
+        let known: Vec<usize> = call.graph(graph)?.nodes.keys().copied().collect();
+        write_nodes(&known, nodes, count)
+    }
+
+    fn cuGraphGetRootNodes(call, graph: usize, nodes: Out<usize>, count: Out<usize>) {
+        let roots: Vec<usize> = call
+            .graph(graph)?
+            .nodes
+            .iter()
+            .filter(|(_, node)| node.deps.is_empty())
+            .map(|(handle, _)| *handle)
+            .collect();
+        write_nodes(&roots, nodes, count)
+    }
+
+    fn cuGraphAddDependencies(call, graph: usize, from: In<usize>, to: In<usize>, count: usize) {
+        let (from, to) = (from.array(count)?, to.array(count)?);
+        call.add_dependencies(graph, &from, &to)
+    }
+
+    fn cuGraphAddDependencies_v2(call, graph: usize, from: In<usize>, to: In<usize>, edges: In<u64>, count: usize) {
+        let (from, to) = (from.array(count)?, to.array(count)?);
+        if !edges.is_null() && edges.array(count)?.iter().any(|edge| *edge != 0) {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        call.add_dependencies(graph, &from, &to)
+    }
+}
+
+/// Writes a list, or only its length where there is no room for it.
+pub(crate) fn write_nodes(known: &[usize], nodes: Out<usize>, count: Out<usize>) -> Answer {
+    let room = count.get()?;
+    if !nodes.is_null() {
+        for index in 0..room {
+            nodes.set_at(index, known.get(index).copied().unwrap_or(0))?;
+        }
+        return count.set(known.len().min(room));
+    }
+    count.set(known.len())
+}
+
+impl Driver {
+    fn add_dependencies(&mut self, graph: usize, from: &[usize], to: &[usize]) -> Answer {
+        let known = self.graph(graph)?;
+        for (from, to) in from.iter().zip(to) {
+            let both = known.nodes.contains_key(from) && known.nodes.contains_key(to);
+            if !both || from == to || known.nodes[to].deps.contains(from) {
+                return Err(Code::INVALID_VALUE);
+            }
+        }
+        let Some(graph) = self.graphs.get_mut(&graph) else {
+            return Err(Code::INVALID_VALUE);
+        };
+        for (from, to) in from.iter().zip(to) {
+            if let Some(node) = graph.nodes.get_mut(to) {
+                node.deps.push(*from);
+            }
+        }
+        Ok(())
+    }
+}

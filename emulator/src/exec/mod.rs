@@ -1,0 +1,54 @@
+//! Runs PTX: a module is lowered once to a [`Program`]; a [`Launch`] of one of its kernels becomes a
+//! [`Grid`], which runs a few steps at a time over any [`GlobalMemory`] and stops at the first [`Fault`].
+//!
+//! Nothing here knows the driver API or where memory lies: both are the caller's.
+#![deny(unsafe_code)]
+
+mod access;
+mod alu;
+mod alu_float;
+mod alu_int;
+#[cfg(test)]
+mod alu_tests;
+mod approx;
+mod atomic;
+mod barrier;
+mod block;
+mod check;
+mod code;
+mod context;
+mod convert;
+mod copies;
+mod fast;
+mod fault;
+mod format;
+mod frame;
+mod grid;
+mod launch;
+mod local;
+mod lower;
+mod matrix;
+mod mbarrier;
+mod memory;
+mod number;
+mod printf;
+mod program;
+mod races;
+mod random;
+mod shared;
+mod space;
+mod special;
+mod step;
+mod sync;
+mod trouble;
+mod types;
+mod visit;
+mod warp;
+
+pub use fault::{Fault, FaultKind, SourceLine, TextPosition};
+pub use grid::{Grid, Progress, Stats};
+pub use launch::{DeviceInfo, Launch, Order};
+pub use memory::{Access, Bytes, GlobalMemory, MemoryFault, Window};
+pub use program::{
+    Kernel, KernelParam, LowerError, Program, Relocation, Unsupported, Variable, VariableSpace,
+};
