@@ -28,11 +28,18 @@ fn blocks<'a>(kind: &str) -> Vec<Block<'a>> {
                 let (text, types) = rest.split_once(" | ").unwrap();
                 let (inputs, output) = types.split_once(" -> ").unwrap();
                 let inputs = inputs.split(' ').collect();
-                found.push(Block { text, inputs, output, rows: Vec::new() });
+                found.push(Block {
+                    text,
+                    inputs,
+                    output,
+                    rows: Vec::new(),
+                });
             }
         } else if open {
             let words = line.split(' ').filter(|word| *word != ":");
-            let row = words.map(|word| u64::from_str_radix(word, 16).unwrap()).collect();
+            let row = words
+                .map(|word| u64::from_str_radix(word, 16).unwrap())
+                .collect();
             found.last_mut().unwrap().rows.push(row);
         }
     }
@@ -54,18 +61,27 @@ fn register(ty: &str) -> (&'static str, usize) {
 /// A kernel that does the instruction on row `tid`, its operands apart in memory.
 fn kernel(block: &Block<'_>) -> String {
     let names = ["a", "b", "c"];
-    let mut text = String::from(".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(");
+    let mut text =
+        String::from(".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(");
     text.push_str(".param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 pd)\n{\n");
-    text.push_str(".reg .pred pr;\n.reg .b64 base, at, wide;\n.reg .b32 tid;\nmov.u32 tid, %tid.x;\n");
+    text.push_str(
+        ".reg .pred pr;\n.reg .b64 base, at, wide;\n.reg .b32 tid;\nmov.u32 tid, %tid.x;\n",
+    );
     for (at, (ty, name)) in block.inputs.iter().zip(names).enumerate() {
         let ty = if *ty == "pred" { "b32" } else { ty };
         let (register, bytes) = register(ty);
         let narrow = matches!(ty, "s8" | "u8");
         let _ = writeln!(text, ".reg .{register} {name}in;");
-        let _ = writeln!(text, "ld.param.u64 base, [p{at}];\nmad.wide.u32 at, tid, {bytes}, base;");
+        let _ = writeln!(
+            text,
+            "ld.param.u64 base, [p{at}];\nmad.wide.u32 at, tid, {bytes}, base;"
+        );
         let _ = writeln!(text, "ld.global.b{} {name}in, [at];", bytes * 8);
         if narrow {
-            let _ = writeln!(text, ".reg .b16 {name}short;\ncvt.u16.u32 {name}short, {name}in;");
+            let _ = writeln!(
+                text,
+                ".reg .b16 {name}short;\ncvt.u16.u32 {name}short, {name}in;"
+            );
         }
     }
     let (result, bytes) = register(block.output);
@@ -73,11 +89,18 @@ fn kernel(block: &Block<'_>) -> String {
     let mut body = block.text.replace("{d}", "result").replace("{p}", "pr");
     for (ty, name) in block.inputs.iter().zip(names) {
         let narrow = matches!(*ty, "s8" | "u8");
-        let register = if narrow { format!("{name}short") } else { format!("{name}in") };
+        let register = if narrow {
+            format!("{name}short")
+        } else {
+            format!("{name}in")
+        };
         body = body.replace(&format!("{{{name}}}"), &register);
     }
     let _ = writeln!(text, "{body}");
-    let _ = writeln!(text, "ld.param.u64 base, [pd];\nmad.wide.u32 at, tid, {bytes}, base;");
+    let _ = writeln!(
+        text,
+        "ld.param.u64 base, [pd];\nmad.wide.u32 at, tid, {bytes}, base;"
+    );
     let _ = writeln!(text, "st.global.b{} [at], result;\nret;\n}}", bytes * 8);
     text
 }
@@ -94,7 +117,10 @@ fn results(block: &Block<'_>) -> Vec<u64> {
         let start = match block.inputs.get(at) {
             Some(ty) => {
                 let (_, bytes) = register(ty);
-                let column = block.rows.iter().flat_map(|row| row[at].to_le_bytes()[..bytes].to_vec());
+                let column = block
+                    .rows
+                    .iter()
+                    .flat_map(|row| row[at].to_le_bytes()[..bytes].to_vec());
                 memory.hold(column.collect())
             }
             None => 0,
@@ -113,7 +139,11 @@ fn results(block: &Block<'_>) -> Vec<u64> {
         wide[..bytes.len()].copy_from_slice(bytes);
         u64::from_le_bytes(wide)
     };
-    memory.bytes_at(out).chunks_exact(bytes).map(piece).collect()
+    memory
+        .bytes_at(out)
+        .chunks_exact(bytes)
+        .map(piece)
+        .collect()
 }
 
 #[test]
@@ -161,12 +191,27 @@ fn value(ty: &str, bits: u64) -> (f64, f64) {
     let bias = (1 << (exponent_bits - 1)) - 1;
     let mantissa = bits & ((1 << mantissa_bits) - 1);
     let field = (bits >> mantissa_bits & ((1 << exponent_bits) - 1)) as i32;
-    let sign = if bits >> (exponent_bits + mantissa_bits) & 1 == 1 { -1.0 } else { 1.0 };
+    let sign = if bits >> (exponent_bits + mantissa_bits) & 1 == 1 {
+        -1.0
+    } else {
+        1.0
+    };
     if field == (1 << exponent_bits) - 1 {
-        return (if mantissa == 0 { sign * f64::INFINITY } else { f64::NAN }, 0.0);
+        return (
+            if mantissa == 0 {
+                sign * f64::INFINITY
+            } else {
+                f64::NAN
+            },
+            0.0,
+        );
     }
     let unit = 2_f64.powi(field.max(1) - bias - mantissa_bits);
-    let hidden = if field == 0 { 0.0 } else { 2_f64.powi(mantissa_bits) };
+    let hidden = if field == 0 {
+        0.0
+    } else {
+        2_f64.powi(mantissa_bits)
+    };
     (sign * (mantissa as f64 + hidden) * unit, unit)
 }
 
@@ -180,20 +225,39 @@ fn approximates_as_a_gpu_does() {
         }
         let name = block.text.split(' ').next().unwrap();
         let ty = block.output.trim_end_matches("x2");
-        let halves: &[u32] = if block.output.ends_with("x2") { &[0, 16] } else { &[0] };
+        let halves: &[u32] = if block.output.ends_with("x2") {
+            &[0, 16]
+        } else {
+            &[0]
+        };
         for (row, got) in block.rows.iter().zip(results(&block)) {
             for shift in halves {
-                let part = |bits: u64| if halves.len() == 2 { bits >> shift & 0xffff } else { bits };
+                let part = |bits: u64| {
+                    if halves.len() == 2 {
+                        bits >> shift & 0xffff
+                    } else {
+                        bits
+                    }
+                };
                 let ((wanted, unit), (computed, _)) =
                     (value(ty, part(row[row.len() - 1])), value(ty, part(got)));
                 let (x, _) = value(ty, part(row[0]));
                 let periodic = name.starts_with("sin") || name.starts_with("cos");
-                let error = if wanted.is_nan() || computed.is_nan() || wanted.is_infinite() || computed.is_infinite() {
-                    let same = wanted.is_nan() == computed.is_nan() && (wanted.is_nan() || wanted == computed);
+                let error = if wanted.is_nan()
+                    || computed.is_nan()
+                    || wanted.is_infinite()
+                    || computed.is_infinite()
+                {
+                    let same = wanted.is_nan() == computed.is_nan()
+                        && (wanted.is_nan() || wanted == computed);
                     if same { 0.0 } else { f64::INFINITY }
                 } else if periodic {
                     // The ISA bounds the absolute error, between -pi and pi; beyond, it says nothing.
-                    if x.abs() > std::f64::consts::PI { 0.0 } else { (wanted - computed).abs() / 2_f64.powi(-20) }
+                    if x.abs() > std::f64::consts::PI {
+                        0.0
+                    } else {
+                        (wanted - computed).abs() / 2_f64.powi(-20)
+                    }
                 } else {
                     (wanted - computed).abs() / unit
                 };

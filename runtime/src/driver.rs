@@ -83,12 +83,30 @@ const LIBRARY: &str = "nvcuda.dll";
 ///
 /// That there is none is not remembered: one may be installed into the process later.
 pub(crate) fn driver() -> Result<&'static Driver, LoadError> {
-    static DRIVER: OnceLock<Driver> = OnceLock::new();
+    match DRIVER.get() {
+        Some(driver) => Ok(driver),
+        None => open().map(keep),
+    }
+}
+
+/// Opens the driver and keeps it, if it has devices, and how many; else it is closed again, so that
+/// another can take its name.
+pub(crate) fn devices() -> Result<u32, LoadError> {
     if let Some(driver) = DRIVER.get() {
-        return Ok(driver);
+        return driver.count_devices();
     }
     let driver = open()?;
-    Ok(DRIVER.get_or_init(|| driver))
+    let count = driver.count_devices()?;
+    if count > 0 {
+        keep(driver);
+    }
+    Ok(count)
+}
+
+static DRIVER: OnceLock<Driver> = OnceLock::new();
+
+fn keep(driver: Driver) -> &'static Driver {
+    DRIVER.get_or_init(|| driver)
 }
 
 fn open() -> Result<Driver, LoadError> {
@@ -142,6 +160,21 @@ fn open() -> Result<Driver, LoadError> {
 }
 
 impl Driver {
+    fn count_devices(&self) -> Result<u32, LoadError> {
+        let unusable = |code| LoadErrorKind::DriverUnusable {
+            code,
+            cure: cure(code),
+        };
+        // SAFETY: the flags must be 0.
+        unsafe { (self.init)(0) }.result().map_err(unusable)?;
+        let mut count = 0;
+        // SAFETY: `count` takes the answer.
+        unsafe { (self.device_get_count)(&raw mut count) }
+            .result()
+            .map_err(unusable)?;
+        Ok(count.unsigned_abs())
+    }
+
     /// The CUDA version the driver supports: 1000 × major + 10 × minor.
     pub(crate) fn version(&self) -> Result<u32, DriverCode> {
         let mut version = 0;
@@ -176,6 +209,18 @@ impl Driver {
         // SAFETY: `value` is a place for the answer and, by the caller, the function is loaded.
         unsafe { (self.func_get_attribute)(&raw mut value, attribute, function) }.result()?;
         Ok(value.unsigned_abs())
+    }
+}
+
+/// What helps against an answer of `cuInit`.
+fn cure(code: DriverCode) -> &'static str {
+    match code.0 {
+        34 => "; the library found is the CUDA toolkit's stub: put the driver's own before it",
+        100 => {
+            "; there is no CUDA device on this machine, or none is visible (CUDA_VISIBLE_DEVICES)"
+        }
+        803 => "; the driver library does not fit the kernel module: reboot, or update both",
+        _ => "",
     }
 }
 

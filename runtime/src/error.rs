@@ -42,6 +42,21 @@ pub enum LoadErrorKind {
         /// What to do, if that is known; begins with a semicolon.
         cure: &'static str,
     },
+    /// `GRIDCALL_DRIVER` is neither `cuda` nor `emulator`.
+    #[error("GRIDCALL_DRIVER is `{choice}`: set it to `cuda`, to `emulator`, or not at all")]
+    UnknownChoice {
+        /// What it is.
+        choice: String,
+    },
+    /// The emulator was asked for, and is not built in.
+    #[error(
+        "GRIDCALL_DRIVER asks for the emulator, which is not built in: turn on gridcall's feature `emulator`"
+    )]
+    NoEmulator,
+    /// The emulator cannot take the driver's place.
+    #[cfg(feature = "emulator")]
+    #[error("{0}")]
+    Emulator(gridcall_emulator::InstallError),
     /// There is no device of that number.
     #[error("there is no CUDA device {ordinal}: the driver counts {count}")]
     NoDevice {

@@ -11,15 +11,19 @@ fn computes_what_a_gpu_computes() {
     let mut ops = 0;
     let mut lines = GOLDEN.lines().peekable();
     while let Some(line) = lines.next() {
-        let Some(text) = line.strip_prefix("op: ") else { continue };
+        let Some(text) = line.strip_prefix("op: ") else {
+            continue;
+        };
         let (text, _) = text.split_once(" | ").unwrap();
         let mut rows = Vec::new();
         while let Some(row) = lines.peek() {
             if row.contains(':') {
                 break;
             }
-            let words: Vec<u64> =
-                row.split(' ').map(|word| u64::from_str_radix(word, 16).unwrap()).collect();
+            let words: Vec<u64> = row
+                .split(' ')
+                .map(|word| u64::from_str_radix(word, 16).unwrap())
+                .collect();
             rows.push(words);
             lines.next();
         }

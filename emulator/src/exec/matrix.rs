@@ -1,10 +1,10 @@
 //! Matrix instructions of a warp.
 
+use super::code::Reg;
 use super::context::Context;
 use super::memory::GlobalMemory;
 use super::trouble::Trouble;
 use super::visit::Role;
-use super::code::Reg;
 use super::warp::{Group, Warp};
 
 #[derive(Clone, Debug)]
@@ -27,7 +27,10 @@ impl Warp {
         here: Group,
         _op: &MatrixOp,
     ) -> Result<(), Trouble> {
-        self.groups.push(Group { pc: here.pc + 1, ..here });
+        self.groups.push(Group {
+            pc: here.pc + 1,
+            ..here
+        });
         Ok(())
     }
 }

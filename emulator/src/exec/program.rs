@@ -249,12 +249,19 @@ impl Program {
 
     /// The barriers that lie before a join.
     pub(crate) fn join(&self, join: u32) -> &[u32] {
-        self.lowered.joins.get(join as usize).map_or(&[], Vec::as_slice)
+        self.lowered
+            .joins
+            .get(join as usize)
+            .map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn position(&self, pc: u32) -> TextPosition {
         let unknown = TextPosition { line: 0, column: 0 };
-        self.lowered.positions.get(pc as usize).copied().unwrap_or(unknown)
+        self.lowered
+            .positions
+            .get(pc as usize)
+            .copied()
+            .unwrap_or(unknown)
     }
 
     /// The line of the source that a micro-operation comes from.
@@ -267,10 +274,16 @@ impl Program {
 
     /// The register that an address is made of, and those that it was made of in turn, where they still
     /// hold what they held.
-    pub(crate) fn address_registers(&self, pc: u32, frame: &Frame, lane: usize) -> Vec<(String, u64)> {
-        let (Some(Some(name)), Some(inst)) =
-            (self.lowered.bases.get(pc as usize), self.lowered.code.get(pc as usize))
-        else {
+    pub(crate) fn address_registers(
+        &self,
+        pc: u32,
+        frame: &Frame,
+        lane: usize,
+    ) -> Vec<(String, u64)> {
+        let (Some(Some(name)), Some(inst)) = (
+            self.lowered.bases.get(pc as usize),
+            self.lowered.code.get(pc as usize),
+        ) else {
             return Vec::new();
         };
         let base = match &inst.op {
@@ -286,12 +299,18 @@ impl Program {
     }
 
     fn sources_of(&self, pc: u32, base: Reg, frame: &Frame, lane: usize) -> Vec<(String, u64)> {
-        let entry = self.functions().get(frame.function).map_or(pc, |function| function.entry);
+        let entry = self
+            .functions()
+            .get(frame.function)
+            .map_or(pc, |function| function.entry);
         let mut overwritten = Vec::new();
         for at in (entry..pc).rev() {
             let at = at as usize;
             let mut inst = self.lowered.code[at].clone();
-            if matches!(inst.op, Op::Branch(_) | Op::BranchTable { .. } | Op::Call(_)) {
+            if matches!(
+                inst.op,
+                Op::Branch(_) | Op::BranchTable { .. } | Op::Call(_)
+            ) {
                 return Vec::new();
             }
             let (mut read, mut set) = (Vec::new(), Vec::new());

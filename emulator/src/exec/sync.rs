@@ -35,13 +35,41 @@ pub(crate) enum Reduce {
 /// What the lanes do together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SyncKind {
-    Shuffle { mode: Shuffle, to: Dest, p: Option<u32>, a: Reg, b: Reg, c: Reg },
-    Vote { mode: Vote, to: u32, flag: Flag },
-    Ballot { to: Dest, flag: Flag },
-    MatchAny { to: Dest, a: Reg },
-    MatchAll { to: Dest, p: Option<u32>, a: Reg },
-    Reduce { op: Reduce, to: Dest, a: Reg },
-    Elect { to: Dest, p: Option<u32> },
+    Shuffle {
+        mode: Shuffle,
+        to: Dest,
+        p: Option<u32>,
+        a: Reg,
+        b: Reg,
+        c: Reg,
+    },
+    Vote {
+        mode: Vote,
+        to: u32,
+        flag: Flag,
+    },
+    Ballot {
+        to: Dest,
+        flag: Flag,
+    },
+    MatchAny {
+        to: Dest,
+        a: Reg,
+    },
+    MatchAll {
+        to: Dest,
+        p: Option<u32>,
+        a: Reg,
+    },
+    Reduce {
+        op: Reduce,
+        to: Dest,
+        a: Reg,
+    },
+    Elect {
+        to: Dest,
+        p: Option<u32>,
+    },
     /// `bar.warp.sync`
     Meet,
 }
@@ -66,14 +94,26 @@ impl SyncKind {
     pub(crate) fn run(self, lanes_of: &mut impl Lanes, mask: u32) {
         match self {
             Self::Meet => {}
-            Self::Shuffle { mode, to, p, a, b, c } => {
+            Self::Shuffle {
+                mode,
+                to,
+                p,
+                a,
+                b,
+                c,
+            } => {
                 let (a, b, c) = (lanes_of.read(a), lanes_of.read(b), lanes_of.read(c));
                 let mut values = a;
                 let mut flags = 0;
                 for lane in lanes(mask) {
-                    let (source, valid) = source_lane(mode, lane as u32, b[lane] as u32, c[lane] as u32);
+                    let (source, valid) =
+                        source_lane(mode, lane as u32, b[lane] as u32, c[lane] as u32);
                     // What a lane that takes no part holds is not defined: the own value stands in.
-                    let source = if mask >> source & 1 == 1 { source as usize } else { lane };
+                    let source = if mask >> source & 1 == 1 {
+                        source as usize
+                    } else {
+                        lane
+                    };
                     values[lane] = a[source];
                     flags |= u32::from(valid) << lane;
                 }
@@ -165,5 +205,9 @@ fn source_lane(mode: Shuffle, lane: u32, b: u32, c: u32) -> (u32, bool) {
             (source, source <= last)
         }
     };
-    if valid { (source & 31, true) } else { (lane, false) }
+    if valid {
+        (source & 31, true)
+    } else {
+        (lane, false)
+    }
 }
