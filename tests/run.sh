@@ -31,8 +31,9 @@ sanitizer() {
 case ${1-} in
     --sanitizer)
         memcheck=$(sanitizer) || exit 1
-        # The tests ask the driver for what it must refuse, and check its answers themselves.
-        run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/launch --skip faults::
+        # The tests ask the driver for what it must refuse, and check its answers themselves. Those that put another
+        # driver in place of the real one leave the sanitizer nothing to stand on.
+        run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/launch --skip faults:: --skip driver::
         ;;
     --bench)
         run benches/launch

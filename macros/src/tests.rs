@@ -75,6 +75,8 @@ fn a_kernel_is_a_function_and_a_struct() {
             "pub x: __X2,",
             "impl ::gridcall::__private::Declared for saxpy {",
             "type Safety = ::gridcall::Safe;",
+            "type Params = ::gridcall::__private::Params<24>;",
+            "const ARRAYS: ::core::primitive::bool = true;",
         ],
     );
     assert_lacks(
@@ -92,18 +94,17 @@ fn a_launch_takes_its_steps_in_order() {
         "let n: ::gridcall::__private::Int = ::core::convert::Into::into(self.n);",
         "let x = ::gridcall::__private::ViewOf(view2);",
         "if (x.len() >= n) {}",
-        "call.requirement(0, &[(\"n\", &n), (\"x.len()\", &x.len())])",
+        "call.requirement(0, &[(\"n\", &{ n }), (\"x.len()\", &x.len())])",
         "call.requirement(1,",
         "call.disjoint(&[(2, view2, false), (3, view3, true)])?;",
-        "if call.is_empty() { return ::core::result::Result::Ok(()); }",
-        "let guard2 = call.acquire::<f32, _>(2, &self.x)?;",
-        "let guard3 = call.acquire_mut::<f32, _>(3, &mut self.y)?;",
         "Params::<24>::zeroed();",
         "params.set(0, &self.n);",
         "params.set(4, &self.a);",
         "params.set_pointer(8, view2);",
         "params.set_pointer(16, view3);",
-        "unsafe { call.enqueue(&mut params) }?;",
+        "let guard2 = call.acquire::<f32, _>(2, &self.x)?;",
+        "let guard3 = call.acquire_mut::<f32, _>(3, &mut self.y)?;",
+        "unsafe { call.enqueue(params) }?;",
         "let mut end = call.finish();",
         "end.guard(2, guard2);",
         "end.guard(3, guard3);",
@@ -167,11 +168,18 @@ fn what_is_not_needed_is_left_out() {
             "call.read",
             "acquire",
             "params.set",
-            "mut self",
+            "fn run(mut self",
             "end.guard",
         ],
     );
-    assert_has(&text, &["fn nothing( stream", "Params::<0>::zeroed();"]);
+    assert_has(
+        &text,
+        &[
+            "fn nothing( stream",
+            "Params::<0>::zeroed();",
+            "const ARRAYS: ::core::primitive::bool = false;",
+        ],
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The launch of a kernel: describe, check, acquire, pack, enqueue, finish.
+//! The launch of a kernel: describe, check, pack; acquire, enqueue, finish.
 
 use gridcall_ptx as ptx;
 use proc_macro2::TokenStream;
@@ -13,18 +13,20 @@ use crate::span::{at, located, ours};
 use crate::value::{self, Known, Shape, Taken};
 
 impl Subject<'_> {
-    /// The launch: describe, check, acquire, pack, enqueue, finish.
+    /// The launch: describe, check, pack; acquire, enqueue, finish.
     ///
     /// ```text
+    /// // check
     /// let view2 = call.read::<f32, _>(2, 4, &self.x)?;
     /// { let n = Int::from(self.n); let x = ViewOf(view2); if (x.len() >= n) {} else { return Err(..); } }
     /// call.disjoint(&[(2, view2, false), (3, view3, true)])?;
-    /// if call.is_empty() { return Ok(()); }
-    /// let guard2 = call.acquire::<f32, _>(2, &self.x)?;
     /// let mut params = Params::<24>::zeroed();
     /// params.set(0, &self.n);
     /// params.set_pointer(8, view2);
-    /// unsafe { call.enqueue(&mut params) }?;
+    /// Ok(params)
+    /// // run
+    /// let guard2 = call.acquire::<f32, _>(2, &self.x)?;
+    /// unsafe { call.enqueue(params) }?;
     /// let mut end = call.finish();
     /// end.guard(2, guard2);
     /// end.result()
@@ -47,6 +49,7 @@ impl Subject<'_> {
             .iter()
             .enumerate()
             .map(|(nth, requirement)| self.requirement(nth, requirement));
+        let any_array = !arrays.is_empty();
         let disjoint = (written && arrays.len() > 1).then(|| self.disjoint(&arrays));
         let acquire = arrays.iter().map(|&index| self.acquire(index));
         let params_size = plain(self.params_size());
@@ -55,32 +58,40 @@ impl Subject<'_> {
             let (number, guard) = (plain(index), guard(index));
             quote_spanned! {ours()=> end.guard(#number, #guard); }
         });
-        // SAFETY (of the generated code): `run` takes every step in order, and `enqueue` gets all arguments
-        // described and acquired as declared, and packed as the PTX lays them out, which the checks of this
-        // macro and the claims compared. That the declaration is true, its block vouches; for an unsafe
-        // kernel `run` is reached through unsafe functions only.
+        // SAFETY (of the generated code): both methods take every step in order, and `enqueue` gets all
+        // arguments described and acquired as declared, and packed as the PTX lays them out, which the checks
+        // of this macro and the claims compared. That the declaration is true, its block vouches; for an
+        // unsafe kernel they are reached through unsafe functions only.
         quote_spanned! {ours()=>
             #(#cfgs)*
             #[allow(deprecated)]
             unsafe impl #generics #krate::__private::Arguments for #ty {
                 type Declared = #kernel_ty;
+                type Params = #krate::__private::Params<#params_size>;
+                const ARRAYS: ::core::primitive::bool = #any_array;
                 #[inline(always)]
                 #[allow(unused_mut, unused_parens, clippy::all, clippy::pedantic)]
-                fn run(
-                    #mutability self,
+                fn check(
+                    &mut self,
                     call: &#krate::__private::Call<'_>,
-                ) -> ::core::result::Result<(), #krate::LaunchError> {
+                ) -> ::core::result::Result<Self::Params, #krate::LaunchError> {
                     #claims
                     #(#describe)*
                     #(#requires)*
                     #disjoint
-                    if call.is_empty() {
-                        return ::core::result::Result::Ok(());
-                    }
-                    #(#acquire)*
                     let mut params = #krate::__private::Params::<#params_size>::zeroed();
                     #(#pack)*
-                    unsafe { call.enqueue(&mut params) }?;
+                    ::core::result::Result::Ok(params)
+                }
+                #[inline(always)]
+                #[allow(unused_mut, clippy::all, clippy::pedantic)]
+                unsafe fn run(
+                    #mutability self,
+                    call: &#krate::__private::Call<'_>,
+                    params: &mut Self::Params,
+                ) -> ::core::result::Result<(), #krate::LaunchError> {
+                    #(#acquire)*
+                    unsafe { call.enqueue(params) }?;
                     let mut end = call.finish();
                     #(#finish)*
                     end.result()
@@ -172,7 +183,8 @@ impl Subject<'_> {
                     bindings.extend(quote_spanned! {ours()=>
                         let #ident: #krate::__private::Int = ::core::convert::Into::into(self.#ident);
                     });
-                    values.push(quote_spanned! {ours()=> (#name, &#ident) });
+                    // A copy, so that only a contract that does not hold puts it into memory.
+                    values.push(quote_spanned! {ours()=> (#name, &{ #ident }) });
                 }
                 Taken::Value {
                     known:
@@ -183,7 +195,7 @@ impl Subject<'_> {
                     ..
                 } => {
                     bindings.extend(quote_spanned! {ours()=> let #ident = self.#ident; });
-                    values.push(quote_spanned! {ours()=> (#name, &#ident) });
+                    values.push(quote_spanned! {ours()=> (#name, &{ #ident }) });
                 }
                 Taken::Value { .. } | Taken::Pointer { .. } => {
                     structs.push(ident);
@@ -198,7 +210,7 @@ impl Subject<'_> {
                 quote_spanned! {ours()=> (#name, &#krate::__private::Field(#field).shown()) }
             });
         values.extend(fields);
-        let geometry = self.geometry(requirement);
+        let geometry = self.geometry(requirement, &mut values);
         let condition = contract::rewrite(requirement, &structs, krate);
         let nth = plain(nth);
         let any_field = (!structs.is_empty()).then(|| {
@@ -219,8 +231,9 @@ impl Subject<'_> {
         }
     }
 
-    /// `grid`, `block` and `shared_mem_bytes`, where they are spoken of and are no parameters.
-    fn geometry(&self, requirement: &TokenStream) -> TokenStream {
+    /// `grid`, `block` and `shared_mem_bytes`, where they are spoken of and are no parameters; each is
+    /// told with the other values if the requirement does not hold.
+    fn geometry(&self, requirement: &TokenStream, values: &mut Vec<TokenStream>) -> TokenStream {
         let krate = self.krate;
         let mut bindings = TokenStream::new();
         for (name, ty) in [
@@ -238,6 +251,7 @@ impl Subject<'_> {
             bindings.extend(quote_spanned! {ours()=>
                 let #ident: #krate::__private::#ty = ::core::convert::Into::into(call.#method());
             });
+            values.push(quote_spanned! {ours()=> (#name, &#ident) });
         }
         bindings
     }
