@@ -3,6 +3,11 @@
 //! Takes the `ptx = ..` expression; gives the module it names, read once however many declarations speak of
 //! it, or the error at the literal to edit.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "this is the door that `clippy.toml` speaks of"
+)]
+
 use std::collections::HashMap;
 use std::fs;
 use std::io;

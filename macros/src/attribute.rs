@@ -84,7 +84,7 @@ pub(crate) fn of_kernel(attrs: Vec<Attribute>, report: &mut Report) -> (Attribut
             ),
             "cfg" => theirs.cfgs.push(attr),
             "doc" if matches!(attr.meta, Meta::NameValue(_)) => theirs.docs.push(attr),
-            "allow" | "expect" | "warn" | "deny" | "forbid" | "deprecated" | "doc" => {
+            "allow" | "warn" | "deny" | "forbid" | "deprecated" | "doc" => {
                 theirs.shared.push(attr);
             }
             other => match meant(other) {

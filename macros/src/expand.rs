@@ -136,8 +136,21 @@ impl Subject<'_> {
     fn hidden(&self, signature: &Signature<'_>) -> TokenStream {
         let krate = self.krate;
         let load = quote_spanned! {ours()=> #krate::Kernel::load(context) };
-        let launch = quote_spanned! {ours()=>
-            #krate::__private::launch(self, stream, ::core::convert::Into::into(launch))
+        let launch = if self.outline.safe {
+            quote_spanned! {ours()=>
+                #krate::__private::launch(self, stream, ::core::convert::Into::into(launch))
+            }
+        } else {
+            // SAFETY (of the generated code): the method asks of its caller what the declaration does.
+            quote_spanned! {ours()=>
+                unsafe {
+                    #krate::__private::launch_unsafe(
+                        self,
+                        stream,
+                        ::core::convert::Into::into(launch),
+                    )
+                }
+            }
         };
         let methods = signature.methods(&load, &launch);
         let declared = self.declared(signature);

@@ -80,7 +80,8 @@ fn option(input: ParseStream, options: &mut Options, report: &mut Report) -> syn
         input.parse::<Token![=]>()?;
         options.krate = input.call(Path::parse_mod_style)?;
     } else if KEYS.iter().any(|known| key == known) {
-        report.error(&key, format!("write `{key} = ..`"));
+        let value = if key == "ptx" { "\"path\"" } else { "path" };
+        report.error(&key, format!("write `{key} = {value}`"));
         skip_to_comma(input)?;
     } else {
         report.error(&key, unknown_key(&key.to_string()));

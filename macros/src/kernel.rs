@@ -50,7 +50,7 @@ pub(crate) struct Attributes {
     pub(crate) docs: Vec<Attribute>,
     /// Lint levels, `#[deprecated]`, `#[doc(hidden)]`: the function and the struct.
     pub(crate) shared: Vec<Attribute>,
-    /// What else there is: the function.
+    /// What else there is, `#[expect]` too, for what is expected happens once: the function.
     pub(crate) function: Vec<Attribute>,
 }
 

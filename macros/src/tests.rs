@@ -193,6 +193,7 @@ fn an_unsafe_kernel_is_unsafe_everywhere() {
                 "unsafe fn launch(",
                 "unsafe { zero { y }.launch(stream, launch) }",
                 "type Safety = ::gridcall::Unsafe;",
+                "unsafe { ::gridcall::__private::launch_unsafe(self, stream,",
                 "# Safety The caller vouches",
                 "safe: false,",
             ],
