@@ -214,16 +214,7 @@ impl Warp {
             Op::Call(call) => self.call(cx, here, call)?,
             Op::BranchTable { targets, index } => self.branch_table(here, targets, *index)?,
             Op::Sync(op) => self.sync(cx, here, op)?,
-            Op::Matrix(op) => {
-                let whole = self.place.lanes & self.live;
-                if whole != u32::MAX {
-                    return Err(Trouble::new(
-                        FaultKind::BadMask,
-                        format!("`{}` needs all 32 threads of the warp, but {} are there", op.name(), whole.count_ones()),
-                    ));
-                }
-                self.matrix(cx, here, op)?;
-            }
+            Op::Matrix(op) => self.matrix(cx, here, op)?,
             Op::Barrier(barrier) => self.barrier(cx, here, barrier)?,
             Op::ClusterArrive => {
                 cx.shared[cx.place.rank as usize].fence(self.place.index as usize);
@@ -500,25 +491,27 @@ impl Warp {
             None => here.mask,
             Some(reg) => self.members(&here, reg)?,
         };
-        let mut parts = vec![here];
-        let mut present = here.mask;
-        for group in &self.groups {
-            if group.pc == here.pc && group.state == (State::Sync { members }) {
-                parts.push(*group);
-                present |= group.mask;
-            }
-        }
-        if members & !present != 0 {
-            self.groups.push(Group { state: State::Sync { members }, ..here });
-            return Ok(());
-        }
-        self.groups.retain(|group| !(group.pc == here.pc && group.state == State::Sync { members }));
+        let Some(parts) = self.assemble(here, members) else { return Ok(()) };
         op.kind.run(&mut Parts { frames: &mut self.frames, parts: &parts }, members);
         cx.shared[cx.place.rank as usize].warp_sync(self.place.index as usize);
         for part in parts {
             self.groups.push(Group { pc: here.pc + 1, state: State::Ready, ..part });
         }
         Ok(())
+    }
+
+    /// The groups that hold all members and stand at one instruction; if some are missing, this one waits.
+    pub(crate) fn assemble(&mut self, here: Group, members: u32) -> Option<Vec<Group>> {
+        let waits = |group: &Group| group.pc == here.pc && group.state == State::Sync { members };
+        let mut parts = vec![here];
+        parts.extend(self.groups.iter().filter(|group| waits(group)));
+        let present = parts.iter().fold(0, |present, part| present | part.mask);
+        if members & !present != 0 {
+            self.groups.push(Group { state: State::Sync { members }, ..here });
+            return None;
+        }
+        self.groups.retain(|group| !waits(group));
+        Some(parts)
     }
 
     /// The lanes that a member mask names and that hold threads.
