@@ -136,6 +136,7 @@ fn grid_wide_barriers() {
             return;
         }
         let mut memory = Memory::new();
+        let symbols = memory.place(program);
         let buffer = memory.hold_f32(&start);
         let workspace = memory.hold(vec![0; 256]);
         let params = Params::new().u64(buffer).u32(n as u32).u32(iterations).done();
@@ -145,7 +146,7 @@ fn grid_wide_barriers() {
             cooperative: true,
             workspace,
             order,
-            ..launch(program, "coop_grid", params, vec![])
+            ..launch(program, "coop_grid", params, symbols)
         };
         must_run(name, &mut memory, launch);
         let mut wanted = start.clone();
@@ -160,10 +161,11 @@ fn grid_wide_barriers() {
     let x: Vec<u32> = (0..64).map(|at| at * 37 % 101).collect();
     each("coop_grid", |name, program, order| {
         let mut memory = Memory::new();
+        let symbols = memory.place(program);
         let (dx, out) = (memory.hold_u32(&x), memory.allocate(4 * 8));
         let params = Params::new().u64(dx).u64(out).done();
         let Some(_) = program.kernel("coop_tile") else { return };
-        let launch = Launch { block: [64, 1, 1], order, ..launch(program, "coop_tile", params, vec![]) };
+        let launch = Launch { block: [64, 1, 1], order, ..launch(program, "coop_tile", params, symbols) };
         must_run(name, &mut memory, launch);
         let wanted: Vec<u32> = x
             .chunks(8)
