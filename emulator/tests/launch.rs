@@ -8,7 +8,7 @@ use cudarc::nvrtc::Ptx;
 use gridcall_emulator::{Config, Device, Failure, Order, ReportKind};
 use std::sync::Arc;
 
-const AXPY: &str = include_str!("ptx/axpy.nvrtc13.sm_75.ptx");
+const AXPY: &str = include_str!("../../ptx/tests/corpus/axpy.nvrtc13.sm_75.ptx");
 
 fn load(context: &Arc<CudaContext>, ptx: &str, kernel: &str) -> CudaFunction {
     let module = context.load_module(Ptx::from_src(ptx)).unwrap();
@@ -34,10 +34,10 @@ fn axpy_computes() {
 }
 
 const FAULTS: &str = include_str!("ptx/faults.ptx");
-const CLUSTERS: &str = include_str!("ptx/bounds_cluster.nvrtc13.sm_90.ptx");
-const STRUCTS: &str = include_str!("ptx/struct_param.nvrtc13.sm_90.ptx");
-const CONSTANTS: &str = include_str!("ptx/const_symbol.nvrtc13.sm_90.ptx");
-const COOPERATIVE: &str = include_str!("ptx/coop_grid.nvrtc13.sm_90.ptx");
+const CLUSTERS: &str = include_str!("../../ptx/tests/corpus/bounds_cluster.nvrtc13.sm_90.ptx");
+const STRUCTS: &str = include_str!("../../ptx/tests/corpus/struct_param.nvrtc13.sm_90.ptx");
+const CONSTANTS: &str = include_str!("../../ptx/tests/corpus/const_symbol.nvrtc13.sm_90.ptx");
+const COOPERATIVE: &str = include_str!("../../ptx/tests/corpus/coop_grid.nvrtc13.sm_90.ptx");
 
 fn shape(grid: (u32, u32, u32), block: (u32, u32, u32), shared_mem_bytes: u32) -> LaunchConfig {
     LaunchConfig {

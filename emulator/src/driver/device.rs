@@ -6,6 +6,7 @@ use super::codes::{Answer, Code};
 use super::entry::driver_api;
 use super::group::Group;
 use crate::config::{Config, Order};
+use crate::coverage::Counted;
 use crate::failure::Failures;
 
 /// An emulated device.
@@ -17,6 +18,7 @@ pub(crate) struct Device {
     pub(crate) pool: usize,
     pub(crate) default_pool: usize,
     pub(crate) failures: Failures,
+    pub(crate) counted: Counted,
 }
 
 /// The primary context of a device.
@@ -70,6 +72,7 @@ impl Driver {
                 pool: 0,
                 default_pool: 0,
                 failures: Failures::default(),
+                counted: Counted::default(),
             },
         );
         self.make_default_pool(ordinal);

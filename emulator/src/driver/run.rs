@@ -75,6 +75,12 @@ impl Driver {
         {
             self.memory.free(workspace);
         }
+        if let Some(grid) = &op.grid
+            && let Some(device) = self.devices.get_mut(&op.info.device)
+            && device.config.coverage
+        {
+            device.counted.add(grid);
+        }
         if !failed {
             for (token, access, set) in op.touched.take() {
                 let Some(allocation) = self.memory.get_mut(token) else {

@@ -119,6 +119,7 @@ impl Setting {
                 Special::Nsmid => launch.device.multiprocessors,
                 Special::Gridid => 1,
                 Special::Counter | Special::Counter64 | Special::ReservedShared => 0,
+                // Where cooperative groups look for the grid's workspace.
                 Special::EnvReg(1) => (launch.workspace >> 32) as u32,
                 Special::EnvReg(2) => (launch.workspace & 0xffff_ffff) as u32,
                 Special::EnvReg(_) => 0,

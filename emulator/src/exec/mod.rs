@@ -8,8 +8,6 @@ mod access;
 mod alu;
 mod alu_float;
 mod alu_int;
-#[cfg(test)]
-mod alu_tests;
 mod approx;
 mod atomic;
 mod barrier;

@@ -13,6 +13,7 @@ pub(crate) struct Intervals {
 const MERGE_AT_LEAST: usize = 64;
 
 impl Intervals {
+    #[cfg(test)]
     pub(crate) fn of(range: Range<u64>) -> Self {
         let mut set = Self::default();
         set.add(range);
