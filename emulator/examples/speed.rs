@@ -10,7 +10,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = CudaContext::new(0)?;
     let stream = context.default_stream();
     let ptx = include_str!("../../ptx/tests/corpus/axpy.nvrtc13.sm_75.ptx");
-    let axpy = context.load_module(Ptx::from_src(ptx))?.load_function("axpy")?;
+    let axpy = context
+        .load_module(Ptx::from_src(ptx))?
+        .load_function("axpy")?;
     for (n, rounds) in [(1u64 << 22, 4), (1, 20_000)] {
         let x = stream.clone_htod(&vec![1.0f32; n as usize])?;
         let mut y = stream.clone_htod(&vec![1.0f32; n as usize])?;

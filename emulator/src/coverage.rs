@@ -59,7 +59,10 @@ impl Counted {
     /// Adds what a launch counted.
     pub(crate) fn add(&mut self, grid: &Grid) {
         let program = grid.program();
-        let known = self.0.iter_mut().find(|(known, _)| Arc::ptr_eq(known, program));
+        let known = self
+            .0
+            .iter_mut()
+            .find(|(known, _)| Arc::ptr_eq(known, program));
         match known {
             Some((_, counts)) => {
                 for (sum, count) in counts.iter_mut().zip(grid.counts()) {
@@ -71,14 +74,21 @@ impl Counted {
     }
 
     pub(crate) fn coverage(&self) -> Vec<Coverage> {
-        self.0.iter().map(|(program, counts)| lines(program, counts)).collect()
+        self.0
+            .iter()
+            .map(|(program, counts)| lines(program, counts))
+            .collect()
     }
 }
 
 /// A line has run as often as the instruction of it that ran most often.
 fn lines(program: &Program, counts: &[u64]) -> Coverage {
     let mut coverage = Coverage {
-        kernels: program.kernels().iter().map(|kernel| kernel.name.clone()).collect(),
+        kernels: program
+            .kernels()
+            .iter()
+            .map(|kernel| kernel.name.clone())
+            .collect(),
         ..Coverage::default()
     };
     for (pc, count) in (0..).zip(counts) {
@@ -88,7 +98,10 @@ fn lines(program: &Program, counts: &[u64]) -> Coverage {
             *sum = (*sum).max(*count);
         }
         if let Some(source) = program.source(pc) {
-            let sum = coverage.sources.entry((source.file, source.line)).or_default();
+            let sum = coverage
+                .sources
+                .entry((source.file, source.line))
+                .or_default();
             *sum = (*sum).max(*count);
         }
     }

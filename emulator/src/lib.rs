@@ -14,11 +14,11 @@ mod report;
 mod simd;
 mod unsupported;
 
-pub use coverage::Coverage;
 pub use config::{Config, Order};
+pub use coverage::Coverage;
 pub use device::{Device, leaks, reports, reset, take_reports};
-pub use failure::Failure;
 pub use exec::{Fault, FaultKind, LowerError, SourceLine, TextPosition};
+pub use failure::Failure;
 pub use install::{InstallError, install, install_with, is_installed};
 pub use memory::Leak;
 pub use report::{Report, ReportKind};

@@ -20,8 +20,14 @@ fn a_device_is_an_h200_unless_configured() {
     for (attribute, value) in [
         (A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132),
         (A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152),
-        (A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232_448),
-        (A::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024),
+        (
+            A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+            232_448,
+        ),
+        (
+            A::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
+            1024,
+        ),
         (A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2_147_483_647),
         (A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535),
         (A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535),
@@ -29,7 +35,11 @@ fn a_device_is_an_h200_unless_configured() {
         (A::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1),
         (A::CU_DEVICE_ATTRIBUTE_INTEGRATED, 0),
     ] {
-        assert_eq!(context.attribute(attribute).unwrap(), value, "{attribute:?}");
+        assert_eq!(
+            context.attribute(attribute).unwrap(),
+            value,
+            "{attribute:?}"
+        );
     }
     let config = Config::default()
         .compute_capability(7, 5)
@@ -93,7 +103,11 @@ fn a_primary_context_is_active_while_it_is_retained() {
     let ordinal = device.ordinal() as i32;
     let state = || {
         let (mut flags, mut active) = (0, 0);
-        let code = cu!(cuDevicePrimaryCtxGetState(ordinal, &raw mut flags, &raw mut active));
+        let code = cu!(cuDevicePrimaryCtxGetState(
+            ordinal,
+            &raw mut flags,
+            &raw mut active
+        ));
         assert_eq!(code, 0);
         active
     };
@@ -147,7 +161,11 @@ fn limits_are_kept() {
     assert_eq!(context.get_limit(L::CU_LIMIT_STACK_SIZE).unwrap(), 1024);
     context.set_limit(L::CU_LIMIT_STACK_SIZE, 4096).unwrap();
     assert_eq!(context.get_limit(L::CU_LIMIT_STACK_SIZE).unwrap(), 4096);
-    assert!(context.set_limit(L::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, 1).is_err());
+    assert!(
+        context
+            .set_limit(L::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, 1)
+            .is_err()
+    );
 }
 
 #[test]
@@ -205,7 +223,12 @@ fn a_reset_takes_all_away() {
     assert!(context.synchronize().is_err());
     let again = CudaContext::new(device.ordinal()).unwrap();
     let stream = again.default_stream();
-    assert_eq!(stream.clone_dtoh(&stream.clone_htod(&[1u8]).unwrap()).unwrap(), [1]);
+    assert_eq!(
+        stream
+            .clone_dtoh(&stream.clone_htod(&[1u8]).unwrap())
+            .unwrap(),
+        [1]
+    );
 }
 
 #[test]
@@ -264,7 +287,9 @@ fn functions_are_found_by_name() {
     assert_eq!(code, 0);
     // SAFETY: the function of that name has this type.
     let count = unsafe {
-        std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn(*mut i32) -> u32>(function)
+        std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn(*mut i32) -> u32>(
+            function,
+        )
     };
     let mut devices = 0;
     // SAFETY: writes one number to where the pointer leads.

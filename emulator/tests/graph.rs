@@ -27,7 +27,10 @@ fn set(pointer: u64, value: u8, bytes: usize, stream: &CudaStream) -> u32 {
 
 fn read(pointer: u64) -> u8 {
     let mut value = 0u8;
-    assert_eq!(cu!(cuMemcpyDtoH_v2((&raw mut value).cast(), pointer, 1)), SUCCESS);
+    assert_eq!(
+        cu!(cuMemcpyDtoH_v2((&raw mut value).cast(), pointer, 1)),
+        SUCCESS
+    );
     value
 }
 
@@ -79,7 +82,10 @@ fn a_captured_copy_reads_the_host_at_each_launch() {
     let mut host = Box::new(1u8);
     let source = (&raw const *host).cast::<c_void>();
     assert_eq!(begin(&stream, THREAD_LOCAL), SUCCESS);
-    assert_eq!(cu!(cuMemcpyHtoDAsync_v2(x, source, 1, stream.cu_stream())), SUCCESS);
+    assert_eq!(
+        cu!(cuMemcpyHtoDAsync_v2(x, source, 1, stream.cu_stream())),
+        SUCCESS
+    );
     let graph = stream.end_capture(Flags(0)).unwrap().unwrap();
     for value in [5, 6] {
         *host = value;
@@ -125,10 +131,16 @@ fn other_streams_join_by_events() {
     assert_eq!(code, SUCCESS);
     assert_eq!(status(&b), 0);
     let mut count = 0;
-    assert_eq!(cu!(cuGraphGetNodes(graph, null_mut(), &raw mut count)), SUCCESS);
+    assert_eq!(
+        cu!(cuGraphGetNodes(graph, null_mut(), &raw mut count)),
+        SUCCESS
+    );
     assert_eq!(count, 2);
     let mut exec = null_mut();
-    assert_eq!(cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)), SUCCESS);
+    assert_eq!(
+        cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)),
+        SUCCESS
+    );
     assert_eq!(cu!(cuGraphLaunch(exec, a.cu_stream())), SUCCESS);
     a.synchronize().unwrap();
     assert_eq!((read(x), read(x + 1)), (1, 2));
@@ -166,7 +178,10 @@ fn branches_of_a_graph_are_unordered() {
     }
     let launch = || {
         let mut exec = null_mut();
-        assert_eq!(cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)), SUCCESS);
+        assert_eq!(
+            cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)),
+            SUCCESS
+        );
         assert_eq!(cu!(cuGraphLaunch(exec, stream.cu_stream())), SUCCESS);
         stream.synchronize().unwrap();
         assert_eq!(cu!(cuGraphExecDestroy(exec)), SUCCESS);
@@ -267,7 +282,10 @@ fn a_captured_event_cannot_be_asked() {
     assert_eq!(cu!(cuEventQuery(event.cu_event())), 907);
     assert_eq!(end(&a).0, 901);
     // What it stood for is gone.
-    assert_eq!(cu!(cuStreamWaitEvent(b.cu_stream(), event.cu_event(), 0)), 907);
+    assert_eq!(
+        cu!(cuStreamWaitEvent(b.cu_stream(), event.cu_event(), 0)),
+        907
+    );
 }
 
 #[test]
@@ -277,7 +295,10 @@ fn two_captures_cannot_be_merged() {
     assert_eq!(begin(&a, RELAXED), SUCCESS);
     assert_eq!(begin(&b, RELAXED), SUCCESS);
     let event = a.record_event(None).unwrap();
-    assert_eq!(cu!(cuStreamWaitEvent(b.cu_stream(), event.cu_event(), 0)), 902);
+    assert_eq!(
+        cu!(cuStreamWaitEvent(b.cu_stream(), event.cu_event(), 0)),
+        902
+    );
     assert_eq!((end(&a).0, end(&b).0), (901, 901));
 }
 
@@ -339,10 +360,16 @@ fn captures_forbid_what_may_wait() {
     }
     assert_eq!(begin(&stream, GLOBAL), SUCCESS);
     let mut mode = RELAXED;
-    assert_eq!(cu!(cuThreadExchangeStreamCaptureMode(&raw mut mode)), SUCCESS);
+    assert_eq!(
+        cu!(cuThreadExchangeStreamCaptureMode(&raw mut mode)),
+        SUCCESS
+    );
     assert_eq!(mode, GLOBAL);
     assert_eq!(cu!(cuMemAlloc_v2(&raw mut pointer, 1)), SUCCESS);
-    assert_eq!(cu!(cuThreadExchangeStreamCaptureMode(&raw mut mode)), SUCCESS);
+    assert_eq!(
+        cu!(cuThreadExchangeStreamCaptureMode(&raw mut mode)),
+        SUCCESS
+    );
     assert_eq!(cu!(cuStreamSynchronize(stream.cu_stream())), 900);
     assert_eq!(end(&stream).0, 901);
 }
@@ -402,7 +429,13 @@ fn a_graph_keeps_user_objects_until_it_is_gone() {
     let ended = AtomicU32::new(0);
     let mut object = null_mut();
     let create = |object: &mut sys::CUuserObject, flags| {
-        cu!(cuUserObjectCreate(object, data(&ended), Some(count_up), 1, flags))
+        cu!(cuUserObjectCreate(
+            object,
+            data(&ended),
+            Some(count_up),
+            1,
+            flags
+        ))
     };
     assert_eq!(create(&mut object, 0), INVALID_VALUE);
     assert_eq!(create(&mut object, 1), SUCCESS);
@@ -411,7 +444,10 @@ fn a_graph_keeps_user_objects_until_it_is_gone() {
     // The graph takes over our reference.
     assert_eq!(cu!(cuGraphRetainUserObject(graph, object, 1, 1)), SUCCESS);
     let mut exec = null_mut();
-    assert_eq!(cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)), SUCCESS);
+    assert_eq!(
+        cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)),
+        SUCCESS
+    );
     assert_eq!(cu!(cuGraphDestroy(graph)), SUCCESS);
     assert_eq!(ended.load(Ordering::SeqCst), 0);
     assert_eq!(cu!(cuGraphLaunch(exec, stream.cu_stream())), SUCCESS);
@@ -480,10 +516,18 @@ fn nodes_of_all_kinds_run_in_order() {
     ));
     assert_eq!(code, SUCCESS);
     let mut last = null_mut();
-    let code = cu!(cuGraphAddEmptyNode(&raw mut last, graph, &raw const third, 1));
+    let code = cu!(cuGraphAddEmptyNode(
+        &raw mut last,
+        graph,
+        &raw const third,
+        1
+    ));
     assert_eq!(code, SUCCESS);
     let mut exec = null_mut();
-    assert_eq!(cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)), SUCCESS);
+    assert_eq!(
+        cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)),
+        SUCCESS
+    );
     for round in 1..=2 {
         assert_eq!(cu!(cuGraphLaunch(exec, stream.cu_stream())), SUCCESS);
         stream.synchronize().unwrap();
@@ -510,13 +554,19 @@ fn an_instantiated_graph_takes_over_another_of_its_shape() {
     };
     let (one, other, longer) = (capture(&[1]), capture(&[2]), capture(&[1, 2]));
     let mut exec = null_mut();
-    assert_eq!(cu!(cuGraphInstantiateWithFlags(&raw mut exec, one, 0)), SUCCESS);
+    assert_eq!(
+        cu!(cuGraphInstantiateWithFlags(&raw mut exec, one, 0)),
+        SUCCESS
+    );
     let mut info = sys::CUgraphExecUpdateResultInfo {
         result: sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR,
         errorNode: null_mut(),
         errorFromNode: null_mut(),
     };
-    assert_eq!(cu!(cuGraphExecUpdate_v2(exec, other, &raw mut info)), SUCCESS);
+    assert_eq!(
+        cu!(cuGraphExecUpdate_v2(exec, other, &raw mut info)),
+        SUCCESS
+    );
     assert_eq!(cu!(cuGraphLaunch(exec, stream.cu_stream())), SUCCESS);
     stream.synchronize().unwrap();
     assert_eq!(read(x), 2);

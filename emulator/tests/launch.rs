@@ -48,7 +48,12 @@ fn shape(grid: (u32, u32, u32), block: (u32, u32, u32), shared_mem_bytes: u32) -
 }
 
 /// Launches with words as parameters and gives the code.
-fn launch(context: &Arc<CudaContext>, kernel: &CudaFunction, config: LaunchConfig, words: &[u64]) -> u32 {
+fn launch(
+    context: &Arc<CudaContext>,
+    kernel: &CudaFunction,
+    config: LaunchConfig,
+    words: &[u64],
+) -> u32 {
     let stream = context.default_stream();
     let mut launch = stream.launch_builder(kernel);
     for word in words {
@@ -89,13 +94,25 @@ fn shapes_over_the_limits_are_refused_and_nothing_else_suffers() {
         ((1, 1, 65536), (1, 1, 1)),
         ((1 << 31, 1, 1), (1, 1, 1)),
     ] {
-        assert_eq!(launch(&context, &empty, shape(grid, block, 0), &[]), 1, "{grid:?} {block:?}");
+        assert_eq!(
+            launch(&context, &empty, shape(grid, block, 0), &[]),
+            1,
+            "{grid:?} {block:?}"
+        );
         assert_eq!(synchronize(&context), 0);
         assert_eq!(launch(&context, &empty, ONE, &[]), 0);
         assert_eq!(synchronize(&context), 0);
     }
     assert_eq!(kinds(&device)[0], ReportKind::InvalidLaunch);
-    assert_eq!(launch(&context, &empty, shape((1_000_000, 1, 1), (1, 1, 1), 0), &[]), 0);
+    assert_eq!(
+        launch(
+            &context,
+            &empty,
+            shape((1_000_000, 1, 1), (1, 1, 1), 0),
+            &[]
+        ),
+        0
+    );
     assert_eq!(synchronize(&context), 0);
 }
 
@@ -125,13 +142,39 @@ fn launch_bounds_hold() {
     let mut memory = context.default_stream().alloc_zeros::<f32>(512).unwrap();
     let pointer = device_pointer(&mut memory);
     let bounds = load(&context, CLUSTERS, "bounds2");
-    assert_eq!(launch(&context, &bounds, shape((1, 1, 1), (512, 1, 1), 0), &[pointer]), 1);
-    assert_eq!(launch(&context, &bounds, shape((1, 1, 1), (256, 1, 1), 0), &[pointer]), 0);
+    assert_eq!(
+        launch(
+            &context,
+            &bounds,
+            shape((1, 1, 1), (512, 1, 1), 0),
+            &[pointer]
+        ),
+        1
+    );
+    assert_eq!(
+        launch(
+            &context,
+            &bounds,
+            shape((1, 1, 1), (256, 1, 1), 0),
+            &[pointer]
+        ),
+        0
+    );
     let required = load(&context, FAULTS, "required");
-    assert_eq!(launch(&context, &required, shape((1, 1, 1), (64, 1, 1), 0), &[]), 1);
-    assert_eq!(launch(&context, &required, shape((1, 1, 1), (32, 2, 1), 0), &[]), 0);
+    assert_eq!(
+        launch(&context, &required, shape((1, 1, 1), (64, 1, 1), 0), &[]),
+        1
+    );
+    assert_eq!(
+        launch(&context, &required, shape((1, 1, 1), (32, 2, 1), 0), &[]),
+        0
+    );
     assert_eq!(synchronize(&context), 0);
-    assert!(device.reports()[0].message.contains("launch bounds"), "{}", device.reports()[0]);
+    assert!(
+        device.reports()[0].message.contains("launch bounds"),
+        "{}",
+        device.reports()[0]
+    );
 }
 
 fn device_pointer<T>(memory: &mut cudarc::driver::CudaSlice<T>) -> u64 {
@@ -147,8 +190,24 @@ fn clusters_divide_the_grid() {
     let mut memory = context.default_stream().alloc_zeros::<f32>(32).unwrap();
     let pointer = device_pointer(&mut memory);
     let cluster = load(&context, CLUSTERS, "cluster2");
-    assert_eq!(launch(&context, &cluster, shape((3, 1, 1), (32, 1, 1), 0), &[pointer]), 912);
-    assert_eq!(launch(&context, &cluster, shape((4, 1, 1), (32, 1, 1), 0), &[pointer]), 0);
+    assert_eq!(
+        launch(
+            &context,
+            &cluster,
+            shape((3, 1, 1), (32, 1, 1), 0),
+            &[pointer]
+        ),
+        912
+    );
+    assert_eq!(
+        launch(
+            &context,
+            &cluster,
+            shape((4, 1, 1), (32, 1, 1), 0),
+            &[pointer]
+        ),
+        0
+    );
     assert_eq!(synchronize(&context), 0);
 }
 
@@ -159,7 +218,10 @@ fn cooperative_grids_must_fit() {
     let coop = load(&context, COOPERATIVE, "coop_grid");
     let n = 1000i32;
     let mut host = vec![0.0f32; 2000];
-    host[..1000].iter_mut().enumerate().for_each(|(i, x)| *x = i as f32);
+    host[..1000]
+        .iter_mut()
+        .enumerate()
+        .for_each(|(i, x)| *x = i as f32);
     let mut buffer = stream.clone_htod(&host).unwrap();
     let mut run = |blocks| {
         let mut launch = stream.launch_builder(&coop);
@@ -210,17 +272,32 @@ fn assert_fault(kernel: &str, words: impl FnOnce(u64) -> Vec<u64>, code: u32, ex
 
 #[test]
 fn one_element_past_the_end() {
-    assert_fault("store_at", |p| vec![p + 4096], 700, "0 bytes past the end of allocation #1, 4096 bytes");
+    assert_fault(
+        "store_at",
+        |p| vec![p + 4096],
+        700,
+        "0 bytes past the end of allocation #1, 4096 bytes",
+    );
 }
 
 #[test]
 fn one_element_before_the_start() {
-    assert_fault("store_at", |p| vec![p - 4], 700, "4 bytes before allocation #1");
+    assert_fault(
+        "store_at",
+        |p| vec![p - 4],
+        700,
+        "4 bytes before allocation #1",
+    );
 }
 
 #[test]
 fn far_out_of_bounds() {
-    assert_fault("store_at", |p| vec![p + (1 << 33)], 700, "no allocation is near");
+    assert_fault(
+        "store_at",
+        |p| vec![p + (1 << 33)],
+        700,
+        "no allocation is near",
+    );
 }
 
 #[test]
@@ -256,7 +333,10 @@ fn memory_that_was_freed() {
     assert_eq!(synchronize(&context), 700);
     assert_eq!(kinds(&device), [ReportKind::UseAfterFree]);
     let words = device.reports()[0].to_string();
-    assert!(words.contains("freed memory, once allocation #1, 64 bytes"), "{words}");
+    assert!(
+        words.contains("freed memory, once allocation #1, 64 bytes"),
+        "{words}"
+    );
 }
 
 #[test]
@@ -316,7 +396,10 @@ fn a_kernel_that_waits_for_the_host_gets_on() {
     let words = pinned.cast::<std::sync::atomic::AtomicU32>();
     // SAFETY: two words of the driver's memory, which live until they are freed below.
     let (flag, out) = unsafe { (&*words, &*words.add(1)) };
-    assert_eq!(launch(&context, &wait, ONE, &[pinned as u64, pinned as u64 + 4]), 0);
+    assert_eq!(
+        launch(&context, &wait, ONE, &[pinned as u64, pinned as u64 + 4]),
+        0
+    );
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -326,7 +409,10 @@ fn a_kernel_that_waits_for_the_host_gets_on() {
     });
     assert_eq!(out.load(std::sync::atomic::Ordering::Acquire), 3);
     // Without anyone waiting, too.
-    assert_eq!(launch(&context, &wait, ONE, &[pinned as u64, pinned as u64 + 4]), 0);
+    assert_eq!(
+        launch(&context, &wait, ONE, &[pinned as u64, pinned as u64 + 4]),
+        0
+    );
     flag.store(4, std::sync::atomic::Ordering::Release);
     while out.load(std::sync::atomic::Ordering::Acquire) == 3 {
         std::thread::yield_now();
@@ -391,13 +477,27 @@ fn launch_packed(kernel: &cudarc::driver::sys::CUfunction, buffer: &[u8], size: 
     ))
 }
 
-fn raw_function(context: &Arc<CudaContext>, ptx: &str, name: &str) -> cudarc::driver::sys::CUfunction {
+fn raw_function(
+    context: &Arc<CudaContext>,
+    ptx: &str,
+    name: &str,
+) -> cudarc::driver::sys::CUfunction {
     context.bind_to_thread().unwrap();
     let text = std::ffi::CString::new(ptx).unwrap();
     let name = std::ffi::CString::new(name).unwrap();
     let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
-    assert_eq!(cu!(cuModuleLoadData(&raw mut module, text.as_ptr().cast())), 0);
-    assert_eq!(cu!(cuModuleGetFunction(&raw mut function, module, name.as_ptr())), 0);
+    assert_eq!(
+        cu!(cuModuleLoadData(&raw mut module, text.as_ptr().cast())),
+        0
+    );
+    assert_eq!(
+        cu!(cuModuleGetFunction(
+            &raw mut function,
+            module,
+            name.as_ptr()
+        )),
+        0
+    );
     function
 }
 
@@ -426,9 +526,33 @@ fn packed_parameters_have_their_exact_size() {
     let empty = raw_function(&context, STRUCTS, "empty_kernel");
     assert_eq!(launch_packed(&empty, &buffer, 0), 0);
     let nothing = std::ptr::null_mut;
-    let code = cu!(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, nothing(), nothing().cast(), nothing().cast()));
+    let code = cu!(cuLaunchKernel(
+        empty,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        0,
+        nothing(),
+        nothing().cast(),
+        nothing().cast()
+    ));
     assert_eq!(code, 0);
-    let code = cu!(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nothing(), nothing().cast(), nothing().cast()));
+    let code = cu!(cuLaunchKernel(
+        kernel,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        0,
+        nothing(),
+        nothing().cast(),
+        nothing().cast()
+    ));
     assert_eq!(code, 1);
     assert_eq!(synchronize(&context), 0);
 }
@@ -437,14 +561,38 @@ fn packed_parameters_have_their_exact_size() {
 fn parameters_have_offsets_and_sizes() {
     let (_device, context) = fresh();
     let kernel = raw_function(&context, STRUCTS, "struct_param");
-    let expected = [(0, 24), (24, 12), (48, 16), (64, 56), (120, 1), (121, 1), (122, 2)];
+    let expected = [
+        (0, 24),
+        (24, 12),
+        (48, 16),
+        (64, 56),
+        (120, 1),
+        (121, 1),
+        (122, 2),
+    ];
     for (index, expected) in expected.into_iter().enumerate() {
         let (mut offset, mut size) = (0, 0);
-        assert_eq!(cu!(cuFuncGetParamInfo(kernel, index, &raw mut offset, &raw mut size)), 0);
+        assert_eq!(
+            cu!(cuFuncGetParamInfo(
+                kernel,
+                index,
+                &raw mut offset,
+                &raw mut size
+            )),
+            0
+        );
         assert_eq!((offset, size), expected);
     }
     let (mut offset, mut size) = (0, 0);
-    assert_eq!(cu!(cuFuncGetParamInfo(kernel, 7, &raw mut offset, &raw mut size)), 1);
+    assert_eq!(
+        cu!(cuFuncGetParamInfo(
+            kernel,
+            7,
+            &raw mut offset,
+            &raw mut size
+        )),
+        1
+    );
     let mut count = 0;
     assert_eq!(cu!(cuFuncGetParamCount(kernel, &raw mut count)), 0);
     assert_eq!(count, 7);
@@ -463,22 +611,54 @@ fn functions_have_attributes() {
     let empty = load(&context, STRUCTS, "empty_kernel");
     let holds = load(&context, FAULTS, "static_shared");
     let get = |function: &CudaFunction, attribute| function.get_attribute(attribute).unwrap();
-    assert_eq!(get(&bounds, A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 256);
-    assert_eq!(get(&empty, A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 1024);
+    assert_eq!(
+        get(&bounds, A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+        256
+    );
+    assert_eq!(
+        get(&empty, A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+        1024
+    );
     assert_eq!(get(&empty, A::CU_FUNC_ATTRIBUTE_PTX_VERSION), 90);
     assert_eq!(get(&empty, A::CU_FUNC_ATTRIBUTE_BINARY_VERSION), 90);
     assert_eq!(get(&holds, A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES), 40000);
-    assert_eq!(get(&holds, A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), 9152);
-    assert!(holds.set_attribute(A::CU_FUNC_ATTRIBUTE_NUM_REGS, 1).is_err());
-    assert_eq!(empty.occupancy_max_active_blocks_per_multiprocessor(1024, 0, None).unwrap(), 2);
-    assert_eq!(empty.occupancy_max_active_blocks_per_multiprocessor(32, 0, None).unwrap(), 32);
-    assert_eq!(holds.occupancy_max_active_blocks_per_multiprocessor(32, 0, None).unwrap(), 5);
+    assert_eq!(
+        get(&holds, A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES),
+        9152
+    );
+    assert!(
+        holds
+            .set_attribute(A::CU_FUNC_ATTRIBUTE_NUM_REGS, 1)
+            .is_err()
+    );
+    assert_eq!(
+        empty
+            .occupancy_max_active_blocks_per_multiprocessor(1024, 0, None)
+            .unwrap(),
+        2
+    );
+    assert_eq!(
+        empty
+            .occupancy_max_active_blocks_per_multiprocessor(32, 0, None)
+            .unwrap(),
+        32
+    );
+    assert_eq!(
+        holds
+            .occupancy_max_active_blocks_per_multiprocessor(32, 0, None)
+            .unwrap(),
+        5
+    );
     extern "C" fn none(_block: i32) -> usize {
         0
     }
-    let (grid, block) = empty.occupancy_max_potential_block_size(none, 0, 0, None).unwrap();
+    let (grid, block) = empty
+        .occupancy_max_potential_block_size(none, 0, 0, None)
+        .unwrap();
     assert_eq!((grid, block), (2 * 132, 1024));
-    let left = empty.occupancy_available_dynamic_smem_per_block(2, 1024).unwrap();
+    let left = empty
+        .occupancy_available_dynamic_smem_per_block(2, 1024)
+        .unwrap();
     assert_eq!(left, 233_472 / 2 - 1024);
 }
 
@@ -488,7 +668,10 @@ fn constants_and_globals_have_addresses() {
     let module = context.load_module(Ptx::from_src(CONSTANTS)).unwrap();
     let stream = context.default_stream();
     let mut coefficients = module.get_global("coeffs", &stream).unwrap();
-    let values: Vec<u8> = [0.0f32, 0.0, 1.0, 0.0, 0.0].iter().flat_map(|x| x.to_ne_bytes()).collect();
+    let values: Vec<u8> = [0.0f32, 0.0, 1.0, 0.0, 0.0]
+        .iter()
+        .flat_map(|x| x.to_ne_bytes())
+        .collect();
     stream.memcpy_htod(&values, &mut coefficients).unwrap();
     let counter = module.get_global("counter", &stream).unwrap();
     assert_eq!(stream.clone_dtoh(&counter).unwrap(), 7u32.to_ne_bytes());
@@ -512,7 +695,9 @@ fn modules_are_refused_with_the_driver_s_codes() {
         Err(error) => error.0 as u32,
     };
     let head = |version: &str, target: &str| {
-        format!(".version {version}\n.target {target}\n.address_size 64\n.visible .entry k() {{ ret; }}\n")
+        format!(
+            ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k() {{ ret; }}\n"
+        )
     };
     assert_eq!(load(&head("8.0", "sm_90")), 0);
     assert_eq!(load(&head("8.0", "sm_90a")), 0);
@@ -521,8 +706,15 @@ fn modules_are_refused_with_the_driver_s_codes() {
     assert_eq!(load(""), 200);
     assert_eq!(load(&head("8.8", "sm_100")), 218);
     assert_eq!(load(&head("8.8", "sm_100a")), 218);
-    assert_eq!(load(&head("8.0", "sm_90").replace("ret;", "no.such.thing %r1;")), 218);
-    assert!(kinds(&device).iter().all(|kind| *kind == ReportKind::InvalidImage));
+    assert_eq!(
+        load(&head("8.0", "sm_90").replace("ret;", "no.such.thing %r1;")),
+        218
+    );
+    assert!(
+        kinds(&device)
+            .iter()
+            .all(|kind| *kind == ReportKind::InvalidImage)
+    );
     let module = context.load_module(Ptx::from_src(AXPY)).unwrap();
     assert_eq!(module.load_function("sxapy").unwrap_err().0 as u32, 500);
 }
@@ -531,7 +723,10 @@ fn modules_are_refused_with_the_driver_s_codes() {
 fn the_log_of_a_refusal_is_handed_out() {
     let (_device, context) = fresh();
     context.bind_to_thread().unwrap();
-    let text = std::ffi::CString::new(".version 8.0\n.target sm_90\n.address_size 64\n.entry k() { nonsense; }").unwrap();
+    let text = std::ffi::CString::new(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.entry k() { nonsense; }",
+    )
+    .unwrap();
     let mut log = vec![b'x'; 512];
     let mut options = [
         cudarc::driver::sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,

@@ -63,7 +63,10 @@ fn nothing_is_allocated_for_nothing() {
     let stream = context.default_stream();
     let mut pointer = 77;
     assert_eq!(cu!(cuMemAlloc_v2(&raw mut pointer, 0)), INVALID_VALUE);
-    assert_eq!(cu!(cuMemAllocAsync(&raw mut pointer, 0, stream.cu_stream())), SUCCESS);
+    assert_eq!(
+        cu!(cuMemAllocAsync(&raw mut pointer, 0, stream.cu_stream())),
+        SUCCESS
+    );
     assert_eq!(pointer, 0);
     assert_eq!(cu!(cuMemsetD8Async(0, 0, 0, null_mut())), SUCCESS);
     assert_eq!(cu!(cuMemcpyDtoDAsync_v2(0, 0, 0, null_mut())), SUCCESS);
@@ -134,7 +137,10 @@ fn pinned_memory_has_one_address() {
     for flags in [0, 2, 4] {
         let (mut host, mut mapped) = (null_mut(), 0);
         assert_eq!(cu!(cuMemHostAlloc(&raw mut host, 64, flags)), SUCCESS);
-        assert_eq!(cu!(cuMemHostGetDevicePointer_v2(&raw mut mapped, host, 0)), SUCCESS);
+        assert_eq!(
+            cu!(cuMemHostGetDevicePointer_v2(&raw mut mapped, host, 0)),
+            SUCCESS
+        );
         assert_eq!(mapped, host as u64);
         assert_eq!(cu!(cuMemFreeHost(host)), SUCCESS);
         assert_eq!(cu!(cuMemFreeHost(host)), INVALID_VALUE);
@@ -167,7 +173,10 @@ fn registered_memory_is_known_by_its_range() {
     assert_eq!(cu!(cuMemHostRegister_v2(pointer, 4096, 0)), SUCCESS);
     assert_eq!(cu!(cuMemHostRegister_v2(pointer, 10, 0)), 712);
     let mut mapped = 0;
-    assert_eq!(cu!(cuMemHostGetDevicePointer_v2(&raw mut mapped, pointer, 0)), SUCCESS);
+    assert_eq!(
+        cu!(cuMemHostGetDevicePointer_v2(&raw mut mapped, pointer, 0)),
+        SUCCESS
+    );
     assert_eq!(mapped, pointer as u64);
     assert_eq!(cu!(cuMemsetD8_v2(mapped, 3, 4096)), SUCCESS);
     assert_eq!(cu!(cuMemHostUnregister(pointer)), SUCCESS);
@@ -212,12 +221,20 @@ fn what_a_pointer_is_can_be_asked() {
     assert_eq!(ask((&raw const device) as u64), (0, 0, -2, 0, 0));
     let (mut base, mut size) = (0, 0);
     assert_eq!(
-        cu!(cuMemGetAddressRange_v2(&raw mut base, &raw mut size, pointer + 99)),
+        cu!(cuMemGetAddressRange_v2(
+            &raw mut base,
+            &raw mut size,
+            pointer + 99
+        )),
         SUCCESS
     );
     assert_eq!((base, size), (pointer, 100));
     assert_eq!(
-        cu!(cuMemGetAddressRange_v2(&raw mut base, &raw mut size, pointer + 100)),
+        cu!(cuMemGetAddressRange_v2(
+            &raw mut base,
+            &raw mut size,
+            pointer + 100
+        )),
         500
     );
 }
@@ -226,7 +243,13 @@ fn what_a_pointer_is_can_be_asked() {
 fn rows_of_pitched_memory_are_aligned() {
     let (_device, _context) = fresh();
     let (mut pointer, mut pitch) = (0, 0);
-    let code = cu!(cuMemAllocPitch_v2(&raw mut pointer, &raw mut pitch, 100, 7, 4));
+    let code = cu!(cuMemAllocPitch_v2(
+        &raw mut pointer,
+        &raw mut pitch,
+        100,
+        7,
+        4
+    ));
     assert_eq!((code, pitch), (SUCCESS, 512));
     assert_eq!(cu!(cuMemsetD8_v2(pointer, 0, 7 * 512)), SUCCESS);
 }
@@ -237,14 +260,28 @@ fn memsets_write_elements() {
     let mut pointer = 0;
     assert_eq!(cu!(cuMemAlloc_v2(&raw mut pointer, 12)), SUCCESS);
     assert_eq!(cu!(cuMemsetD8_v2(pointer, 0x11, 4)), SUCCESS);
-    assert_eq!(cu!(cuMemsetD16Async(pointer + 4, 0x2233, 2, null_mut())), SUCCESS);
-    assert_eq!(cu!(cuMemsetD32Async(pointer + 8, 0x4455_6677, 1, null_mut())), SUCCESS);
-    assert_eq!(cu!(cuMemsetD32Async(pointer + 1, 0, 1, null_mut())), INVALID_VALUE);
+    assert_eq!(
+        cu!(cuMemsetD16Async(pointer + 4, 0x2233, 2, null_mut())),
+        SUCCESS
+    );
+    assert_eq!(
+        cu!(cuMemsetD32Async(pointer + 8, 0x4455_6677, 1, null_mut())),
+        SUCCESS
+    );
+    assert_eq!(
+        cu!(cuMemsetD32Async(pointer + 1, 0, 1, null_mut())),
+        INVALID_VALUE
+    );
     let mut back = [0u8; 12];
-    assert_eq!(cu!(cuMemcpyDtoH_v2(back.as_mut_ptr().cast(), pointer, 12)), SUCCESS);
+    assert_eq!(
+        cu!(cuMemcpyDtoH_v2(back.as_mut_ptr().cast(), pointer, 12)),
+        SUCCESS
+    );
     assert_eq!(
         back,
-        [0x11, 0x11, 0x11, 0x11, 0x33, 0x22, 0x33, 0x22, 0x77, 0x66, 0x55, 0x44]
+        [
+            0x11, 0x11, 0x11, 0x11, 0x33, 0x22, 0x33, 0x22, 0x77, 0x66, 0x55, 0x44
+        ]
     );
 }
 
@@ -257,7 +294,10 @@ fn what_was_never_written_does_not_come_back_as_zeros() {
     assert_eq!(cu!(cuMemsetD8_v2(pointer + 1, 0, 1)), SUCCESS);
     assert_eq!(cu!(cuMemcpyDtoD_v2(copy, pointer, 4)), SUCCESS);
     let mut back = [1u8; 4];
-    assert_eq!(cu!(cuMemcpyDtoH_v2(back.as_mut_ptr().cast(), copy, 4)), SUCCESS);
+    assert_eq!(
+        cu!(cuMemcpyDtoH_v2(back.as_mut_ptr().cast(), copy, 4)),
+        SUCCESS
+    );
     assert_eq!(back, [0xa5, 0, 0xa5, 0xa5]);
 }
 
@@ -281,17 +321,29 @@ fn pools_keep_account() {
         reserved: [0; 53],
     };
     let mut pool = null_mut();
-    assert_eq!(cu!(cuMemPoolCreate(&raw mut pool, &raw const properties)), SUCCESS);
+    assert_eq!(
+        cu!(cuMemPoolCreate(&raw mut pool, &raw const properties)),
+        SUCCESS
+    );
     let used = |pool| {
         let mut used = 0u64;
         let attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT;
-        let code = cu!(cuMemPoolGetAttribute(pool, attribute, (&raw mut used).cast()));
+        let code = cu!(cuMemPoolGetAttribute(
+            pool,
+            attribute,
+            (&raw mut used).cast()
+        ));
         assert_eq!(code, SUCCESS);
         used
     };
     let mut pointer = 0;
     let from_pool = |pointer: &mut u64, bytes| {
-        cu!(cuMemAllocFromPoolAsync(pointer, bytes, pool, stream.cu_stream()))
+        cu!(cuMemAllocFromPoolAsync(
+            pointer,
+            bytes,
+            pool,
+            stream.cu_stream()
+        ))
     };
     assert_eq!(from_pool(&mut pointer, 600), SUCCESS);
     assert_eq!(used(pool), 600);
@@ -303,7 +355,10 @@ fn pools_keep_account() {
     assert_eq!(cu!(cuMemPoolDestroy(pool)), SUCCESS);
     let mut default = null_mut();
     let ordinal = device.ordinal() as i32;
-    assert_eq!(cu!(cuDeviceGetDefaultMemPool(&raw mut default, ordinal)), SUCCESS);
+    assert_eq!(
+        cu!(cuDeviceGetDefaultMemPool(&raw mut default, ordinal)),
+        SUCCESS
+    );
     assert_eq!(cu!(cuMemPoolDestroy(default)), INVALID_VALUE);
 }
 
@@ -318,8 +373,12 @@ fn leaks_are_listed() {
     assert_eq!(
         leaks,
         [
-            format!("allocation #1 of device {ordinal}, 10 bytes of device memory, was never freed"),
-            format!("allocation #2 of device {ordinal}, 20 bytes of pinned host memory, was never freed"),
+            format!(
+                "allocation #1 of device {ordinal}, 10 bytes of device memory, was never freed"
+            ),
+            format!(
+                "allocation #2 of device {ordinal}, 20 bytes of pinned host memory, was never freed"
+            ),
         ]
     );
     let _ = kinds(&device);

@@ -12,16 +12,25 @@ use gridcall_emulator::{Config, Device, Order, ReportKind};
 /// Memory without cudarc's event tracking.
 fn raw_alloc(stream: &CudaStream, bytes: usize) -> u64 {
     let mut pointer = 0;
-    assert_eq!(cu!(cuMemAllocAsync(&raw mut pointer, bytes, stream.cu_stream())), 0);
+    assert_eq!(
+        cu!(cuMemAllocAsync(&raw mut pointer, bytes, stream.cu_stream())),
+        0
+    );
     pointer
 }
 
 fn set(pointer: u64, value: u8, bytes: usize, stream: &CudaStream) {
-    assert_eq!(cu!(cuMemsetD8Async(pointer, value, bytes, stream.cu_stream())), 0);
+    assert_eq!(
+        cu!(cuMemsetD8Async(pointer, value, bytes, stream.cu_stream())),
+        0
+    );
 }
 
 fn copy(to: u64, from: u64, bytes: usize, stream: &CudaStream) {
-    assert_eq!(cu!(cuMemcpyDtoDAsync_v2(to, from, bytes, stream.cu_stream())), 0);
+    assert_eq!(
+        cu!(cuMemcpyDtoDAsync_v2(to, from, bytes, stream.cu_stream())),
+        0
+    );
 }
 
 fn free(pointer: u64, stream: &CudaStream) {
@@ -47,10 +56,17 @@ fn two_streams(order: Order) -> (Device, Arc<CudaContext>, Arc<CudaStream>, Arc<
     (device, context, a, b)
 }
 
-const ORDERS: [Order; 4] = [Order::Lazy, Order::Eager, Order::Random(1), Order::Random(2)];
+const ORDERS: [Order; 4] = [
+    Order::Lazy,
+    Order::Eager,
+    Order::Random(1),
+    Order::Random(2),
+];
 
 /// Runs a program in each order, and says which kinds of mistakes were found each time.
-fn in_each_order(program: impl Fn(&Arc<CudaContext>, &CudaStream, &CudaStream)) -> Vec<Vec<ReportKind>> {
+fn in_each_order(
+    program: impl Fn(&Arc<CudaContext>, &CudaStream, &CudaStream),
+) -> Vec<Vec<ReportKind>> {
     ORDERS
         .into_iter()
         .map(|order| {
@@ -243,7 +259,10 @@ fn pinned_memory_written_by_two_streams() {
         set(x, 1, 64, a);
         a.synchronize().unwrap();
         for stream in [a, b] {
-            assert_eq!(cu!(cuMemcpyDtoHAsync_v2(pinned, x, 64, stream.cu_stream())), 0);
+            assert_eq!(
+                cu!(cuMemcpyDtoHAsync_v2(pinned, x, 64, stream.cu_stream())),
+                0
+            );
         }
         assert_eq!(cu!(cuMemFreeHost(pinned)), 0);
     });

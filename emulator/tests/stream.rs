@@ -34,7 +34,14 @@ fn a_host_function_runs_at_its_turn() {
     let stream = context.new_stream().unwrap();
     let counter = AtomicU32::new(0);
     for _ in 0..3 {
-        assert_eq!(cu!(cuLaunchHostFunc(stream.cu_stream(), Some(count), data(&counter))), 0);
+        assert_eq!(
+            cu!(cuLaunchHostFunc(
+                stream.cu_stream(),
+                Some(count),
+                data(&counter)
+            )),
+            0
+        );
     }
     assert_eq!(counter.load(Ordering::SeqCst), 0);
     stream.synchronize().unwrap();
@@ -67,10 +74,18 @@ fn a_callback_learns_its_stream() {
     let (_device, context) = fresh();
     let stream = context.new_stream().unwrap();
     let answer = AtomicU32::new(0);
-    let code = cu!(cuStreamAddCallback(stream.cu_stream(), Some(learn), data(&answer), 0));
+    let code = cu!(cuStreamAddCallback(
+        stream.cu_stream(),
+        Some(learn),
+        data(&answer),
+        0
+    ));
     assert_eq!(code, 0);
     stream.synchronize().unwrap();
-    assert_eq!(answer.load(Ordering::SeqCst), stream.cu_stream() as usize as u32);
+    assert_eq!(
+        answer.load(Ordering::SeqCst),
+        stream.cu_stream() as usize as u32
+    );
 }
 
 #[test]
@@ -78,7 +93,14 @@ fn a_destroyed_stream_still_works() {
     let (_device, context) = fresh();
     let stream = context.new_stream().unwrap();
     let counter = AtomicU32::new(0);
-    assert_eq!(cu!(cuLaunchHostFunc(stream.cu_stream(), Some(count), data(&counter))), 0);
+    assert_eq!(
+        cu!(cuLaunchHostFunc(
+            stream.cu_stream(),
+            Some(count),
+            data(&counter)
+        )),
+        0
+    );
     drop(stream);
     context.synchronize().unwrap();
     assert_eq!(counter.load(Ordering::SeqCst), 1);
@@ -89,14 +111,29 @@ fn only_what_is_waited_for_runs() {
     let (_device, context) = fresh();
     let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
     let (first, second) = (AtomicU32::new(0), AtomicU32::new(0));
-    assert_eq!(cu!(cuLaunchHostFunc(a.cu_stream(), Some(count), data(&first))), 0);
+    assert_eq!(
+        cu!(cuLaunchHostFunc(a.cu_stream(), Some(count), data(&first))),
+        0
+    );
     let event = a.record_event(None).unwrap();
-    assert_eq!(cu!(cuLaunchHostFunc(a.cu_stream(), Some(count), data(&first))), 0);
-    assert_eq!(cu!(cuLaunchHostFunc(b.cu_stream(), Some(count), data(&second))), 0);
+    assert_eq!(
+        cu!(cuLaunchHostFunc(a.cu_stream(), Some(count), data(&first))),
+        0
+    );
+    assert_eq!(
+        cu!(cuLaunchHostFunc(b.cu_stream(), Some(count), data(&second))),
+        0
+    );
     event.synchronize().unwrap();
-    assert_eq!((first.load(Ordering::SeqCst), second.load(Ordering::SeqCst)), (1, 0));
+    assert_eq!(
+        (first.load(Ordering::SeqCst), second.load(Ordering::SeqCst)),
+        (1, 0)
+    );
     context.synchronize().unwrap();
-    assert_eq!((first.load(Ordering::SeqCst), second.load(Ordering::SeqCst)), (2, 1));
+    assert_eq!(
+        (first.load(Ordering::SeqCst), second.load(Ordering::SeqCst)),
+        (2, 1)
+    );
 }
 
 #[test]
@@ -104,7 +141,14 @@ fn eager_work_runs_at_once() {
     let (_device, context) = with(&Config::default().order(Order::Eager));
     let stream = context.new_stream().unwrap();
     let counter = AtomicU32::new(0);
-    assert_eq!(cu!(cuLaunchHostFunc(stream.cu_stream(), Some(count), data(&counter))), 0);
+    assert_eq!(
+        cu!(cuLaunchHostFunc(
+            stream.cu_stream(),
+            Some(count),
+            data(&counter)
+        )),
+        0
+    );
     assert_eq!(counter.load(Ordering::SeqCst), 1);
 }
 
@@ -140,7 +184,10 @@ fn priorities_have_a_range() {
     assert!(greatest < least);
     let stream = context.new_stream_with_priority(greatest).unwrap();
     let mut priority = 0;
-    assert_eq!(cu!(cuStreamGetPriority(stream.cu_stream(), &raw mut priority)), 0);
+    assert_eq!(
+        cu!(cuStreamGetPriority(stream.cu_stream(), &raw mut priority)),
+        0
+    );
     assert_eq!(priority, greatest);
 }
 
@@ -177,9 +224,14 @@ fn the_time_between_events() {
     };
     let (start, end) = (timed(), timed());
     let mut time = -1.0;
-    let elapsed = |time: &mut f32, start: &cudarc::driver::CudaEvent, end: &cudarc::driver::CudaEvent| {
-        cu!(cuEventElapsedTime_v2(time, start.cu_event(), end.cu_event()))
-    };
+    let elapsed =
+        |time: &mut f32, start: &cudarc::driver::CudaEvent, end: &cudarc::driver::CudaEvent| {
+            cu!(cuEventElapsedTime_v2(
+                time,
+                start.cu_event(),
+                end.cu_event()
+            ))
+        };
     assert_eq!(elapsed(&mut time, &start, &end), 400);
     let stream = context.new_stream().unwrap();
     start.record(&stream).unwrap();

@@ -202,7 +202,8 @@ impl Driver {
                 let target = symbols.get(relocation.variable).copied().unwrap_or(0);
                 let value = relocation.value(target).to_le_bytes();
                 let size = (relocation.size as usize).min(value.len());
-                self.memory.write(token, start + relocation.offset, &value[..size]);
+                self.memory
+                    .write(token, start + relocation.offset, &value[..size]);
             }
         }
         let handle = self.new_handle();

@@ -612,4 +612,3 @@ impl Zero for u8 {
 impl Zero for u64 {
     const ZERO: Self = 0;
 }
-
