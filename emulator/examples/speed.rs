@@ -1,5 +1,11 @@
 //! How many elements a second `axpy` does, launched through cudarc, and what a launch costs.
 
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "numbers for people to read"
+)]
+
 use std::time::Instant;
 
 use cudarc::driver::{CudaContext, LaunchConfig, PushKernelArg};

@@ -42,6 +42,9 @@ struct Log {
     slot: Option<usize>,
 }
 
+/// `CU_MODULE_EAGER_LOADING`
+const EAGER: u32 = 1;
+
 const INFO_BUFFER: u32 = 3;
 const INFO_SIZE: u32 = 4;
 const ERROR_BUFFER: u32 = 5;
@@ -363,7 +366,6 @@ driver_api! {
         if !call.initialised {
             return Err(Code::NOT_INITIALIZED);
         }
-        const EAGER: u32 = 1;
         mode.set(EAGER)
     }
 }

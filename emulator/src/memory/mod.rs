@@ -583,7 +583,7 @@ fn bit(bits: &[u64], index: usize) -> bool {
 fn set_bits(bits: &mut [u64], range: Range<usize>) {
     let mut index = range.start;
     while index < range.end {
-        if index % 64 == 0 && range.end - index >= 64 {
+        if index.is_multiple_of(64) && range.end - index >= 64 {
             bits[index / 64] = u64::MAX;
             index += 64;
         } else {
