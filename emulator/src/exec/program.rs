@@ -159,6 +159,13 @@ pub(crate) struct SharedVariable {
     pub(crate) align: u32,
 }
 
+/// File and line of a source, and of where it was inlined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Source {
+    pub(crate) place: (u32, u32),
+    pub(crate) inlined_at: Option<(u32, u32)>,
+}
+
 /// What lowering makes of a module.
 #[derive(Debug, Default)]
 pub(crate) struct Lowered {
@@ -173,7 +180,7 @@ pub(crate) struct Lowered {
     /// For each micro-operation: where it stands, file and line of the source, the register of its
     /// address, and the names of its operands.
     pub(crate) positions: Vec<TextPosition>,
-    pub(crate) sources: Vec<Option<(u32, u32)>>,
+    pub(crate) sources: Vec<Option<Source>>,
     pub(crate) bases: Vec<Option<String>>,
     pub(crate) names: Vec<Vec<String>>,
     pub(crate) files: Vec<(u32, String)>,
@@ -259,10 +266,17 @@ impl Program {
 
     /// The line of the source that a micro-operation comes from.
     pub(crate) fn source(&self, pc: u32) -> Option<SourceLine> {
-        let (file, line) = self.lowered.sources.get(pc as usize).copied().flatten()?;
-        let name = self.lowered.files.iter().find(|(index, _)| *index == file);
-        let file = name.map_or_else(|| format!("file {file}"), |(_, name)| name.clone());
-        Some(SourceLine { file, line })
+        let source = self.lowered.sources.get(pc as usize).copied().flatten()?;
+        let named = |(file, line): (u32, u32)| SourceLine { file: self.file(file), line, inlined_at: None };
+        Some(SourceLine {
+            inlined_at: source.inlined_at.map(|place| Box::new(named(place))),
+            ..named(source.place)
+        })
+    }
+
+    fn file(&self, number: u32) -> String {
+        let name = self.lowered.files.iter().find(|(index, _)| *index == number);
+        name.map_or_else(|| format!("file {number}"), |(_, name)| name.clone())
     }
 
     /// The register that an address is made of, and those that it was made of in turn, where they still

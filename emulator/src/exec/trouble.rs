@@ -10,11 +10,13 @@ pub(crate) struct Trouble {
     pub(crate) lane: Option<usize>,
     pub(crate) address: Option<u64>,
     pub(crate) message: String,
+    /// Nothing has happened yet: the instruction can be run again.
+    pub(crate) retries: bool,
 }
 
 impl Trouble {
     pub(crate) fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, lane: None, address: None, message: message.into() }
+        Self { kind, lane: None, address: None, message: message.into(), retries: false }
     }
 
     pub(crate) fn at(mut self, lane: usize, address: u64) -> Self {

@@ -70,6 +70,8 @@ pub(crate) struct Warp {
     cluster_phase: [u64; 32],
     turn: u64,
     yields: bool,
+    /// Where a load of shared memory that nobody had written was put off.
+    put_off: Option<u32>,
 }
 
 impl Warp {
@@ -100,6 +102,7 @@ impl Warp {
             cluster_phase: [0; 32],
             turn: 0,
             yields: false,
+            put_off: None,
         }
     }
 
@@ -142,7 +145,16 @@ impl Warp {
                 Stop::Slow { active } => {
                     self.slow(cx, group, active).map_err(|trouble| self.fault(cx, group.pc, active, trouble))?;
                 }
-                Stop::Trouble { active, trouble } => return Err(self.fault(cx, group.pc, active, trouble)),
+                Stop::Trouble { active, trouble } => {
+                    // Another warp may be about to write: then it is a race, which says more.
+                    let early = trouble.kind == FaultKind::Uninitialised && trouble.retries;
+                    if !early || cx.barriers.live == self.live.count_ones() || self.put_off == Some(group.pc) {
+                        return Err(self.fault(cx, group.pc, active, trouble));
+                    }
+                    self.put_off = Some(group.pc);
+                    self.yields = true;
+                    self.groups.push(group);
+                }
             }
         }
         Ok((Outcome::Slice, steps - left))

@@ -405,7 +405,7 @@ fn formals<'a>(body: &mut Body<'a, '_>, params: &'a [Param]) -> Result<Vec<Passe
 
 /// Gives a function its final form and its place in the program's code.
 fn finish(function: &mut Function, drafts: Vec<Draft>, lowered: &mut Lowered) {
-    let drafts = flow::mark_joins(drafts, &mut lowered.joins, lowered.code.len() as u32);
+    let drafts = flow::mark_joins(drafts, function.is_kernel, &mut lowered.joins, lowered.code.len() as u32);
     let drafts = registers::allocate(function, drafts);
     let base = lowered.code.len() as u32;
     function.entry = base;
@@ -421,7 +421,7 @@ fn finish(function: &mut Function, drafts: Vec<Draft>, lowered: &mut Lowered) {
         };
         lowered.code.push(Inst { op, ..inst });
         lowered.positions.push(TextPosition { line: position.line, column: position.column });
-        lowered.sources.push(source.filter(|place| place.line != 0).map(|place| (place.file, place.line)));
+        lowered.sources.push(source);
         lowered.bases.push(address);
         lowered.names.push(names);
     }
