@@ -17,8 +17,12 @@ fn program() -> Arc<Program> {
 
 /// The line of the source that holds a text.
 fn line(text: &str) -> u32 {
-    let found: Vec<usize> =
-        SOURCE.lines().enumerate().filter(|(_, line)| line.contains(text)).map(|(at, _)| at + 1).collect();
+    let found: Vec<usize> = SOURCE
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.contains(text))
+        .map(|(at, _)| at + 1)
+        .collect();
     assert_eq!(found.len(), 1, "one line holds `{text}`");
     found[0] as u32
 }
@@ -41,7 +45,11 @@ fn check(fault: &Fault, kind: FaultKind, thread: [u32; 3], line: u32) {
     assert_eq!(fault.thread, Some(thread), "{fault}");
     let source = fault.source.as_ref().expect("a line of the source");
     let source = source.inlined_at.as_deref().unwrap_or(source);
-    assert_eq!((source.file.as_str(), source.line), ("faults.cu", line), "{fault}");
+    assert_eq!(
+        (source.file.as_str(), source.line),
+        ("faults.cu", line),
+        "{fault}"
+    );
     assert!(fault.position.is_some(), "{fault}");
 }
 
@@ -51,9 +59,17 @@ fn a_store_past_the_end() {
     let mut memory = Memory::new();
     let y = memory.allocate(4 * 100);
     let params = Params::new().u64(y).u32(100).done();
-    let launch = Launch { grid: [4, 1, 1], ..launch(&program, "past_the_end", params, vec![]) };
+    let launch = Launch {
+        grid: [4, 1, 1],
+        ..launch(&program, "past_the_end", params, vec![])
+    };
     let fault = stopped(&mut memory, launch);
-    check(&fault, FaultKind::IllegalAddress, [4, 0, 0], line("if (i <= n) y[i] = 1.0f"));
+    check(
+        &fault,
+        FaultKind::IllegalAddress,
+        [4, 0, 0],
+        line("if (i <= n) y[i] = 1.0f"),
+    );
     assert_eq!(fault.block, Some([3, 0, 0]));
     assert_eq!(fault.address, Some(y + 400));
     assert_eq!(fault.registers[0].1, y + 400, "the register of the address");
@@ -64,8 +80,16 @@ fn a_store_past_the_end() {
 fn a_null_pointer() {
     let program = program();
     let params = Params::new().u64(0).u32(100).done();
-    let fault = stopped(&mut Memory::new(), launch(&program, "past_the_end", params, vec![]));
-    check(&fault, FaultKind::IllegalAddress, [0, 0, 0], line("if (i <= n) y[i] = 1.0f"));
+    let fault = stopped(
+        &mut Memory::new(),
+        launch(&program, "past_the_end", params, vec![]),
+    );
+    check(
+        &fault,
+        FaultKind::IllegalAddress,
+        [0, 0, 0],
+        line("if (i <= n) y[i] = 1.0f"),
+    );
     assert!(fault.message.contains("null pointer"), "{fault}");
 }
 
@@ -76,7 +100,12 @@ fn a_misaligned_store() {
     let y = memory.allocate(256);
     let params = Params::new().u64(y).u32(1).done();
     let fault = stopped(&mut memory, launch(&program, "misaligned", params, vec![]));
-    check(&fault, FaultKind::Misaligned, [5, 0, 0], line("*(float*)(y + threadIdx.x * 4"));
+    check(
+        &fault,
+        FaultKind::Misaligned,
+        [5, 0, 0],
+        line("*(float*)(y + threadIdx.x * 4"),
+    );
     assert_eq!(fault.kind.code(), 716);
 }
 
@@ -87,8 +116,16 @@ fn a_store_to_what_may_only_be_read() {
     let y = memory.allocate(4 * 200);
     memory.allocations[0].writable = false;
     let params = Params::new().u64(y).u32(100).done();
-    let fault = stopped(&mut memory, launch(&program, "past_the_end", params, vec![]));
-    check(&fault, FaultKind::ReadOnly, [0, 0, 0], line("if (i <= n) y[i] = 1.0f"));
+    let fault = stopped(
+        &mut memory,
+        launch(&program, "past_the_end", params, vec![]),
+    );
+    check(
+        &fault,
+        FaultKind::ReadOnly,
+        [0, 0, 0],
+        line("if (i <= n) y[i] = 1.0f"),
+    );
 }
 
 /// A kernel on `threads` threads that takes one array of as many words.
@@ -97,13 +134,22 @@ fn on_array(kernel: &str, threads: u32, order: Order) -> Result<Vec<u32>, Box<Fa
     let mut memory = Memory::new();
     let out = memory.hold_u32(&vec![0; threads as usize]);
     let params = Params::new().u64(out).done();
-    let launch = Launch { block: [threads, 1, 1], order, ..launch(&program, kernel, params, vec![]) };
+    let launch = Launch {
+        block: [threads, 1, 1],
+        order,
+        ..launch(&program, kernel, params, vec![])
+    };
     run(&mut memory, launch).map(|_| memory.u32s(out))
 }
 
 #[test]
 fn races_in_shared_memory() {
-    for order in [Order::Deterministic, Order::Seeded(1), Order::Seeded(2), Order::Seeded(3)] {
+    for order in [
+        Order::Deterministic,
+        Order::Seeded(1),
+        Order::Seeded(2),
+        Order::Seeded(3),
+    ] {
         let fault = on_array("race", 64, order).unwrap_err();
         assert_eq!(fault.kind, FaultKind::SharedRace, "{fault}");
         let fault = on_array("race_write", 64, order).unwrap_err();
@@ -114,13 +160,26 @@ fn races_in_shared_memory() {
         assert_eq!(fault.kind, FaultKind::SharedRace, "{fault}");
     }
     let fault = on_array("race_write", 64, Order::Deterministic).unwrap_err();
-    check(&fault, FaultKind::SharedRace, [1, 0, 0], line("s[0] = threadIdx.x;"));
-    assert!(fault.message.contains("thread 1 ") && fault.message.contains("thread 0;"), "{fault}");
+    check(
+        &fault,
+        FaultKind::SharedRace,
+        [1, 0, 0],
+        line("s[0] = threadIdx.x;"),
+    );
+    assert!(
+        fault.message.contains("thread 1 ") && fault.message.contains("thread 0;"),
+        "{fault}"
+    );
 }
 
 #[test]
 fn order_in_shared_memory() {
-    for order in [Order::Deterministic, Order::Seeded(1), Order::Seeded(2), Order::Seeded(3)] {
+    for order in [
+        Order::Deterministic,
+        Order::Seeded(1),
+        Order::Seeded(2),
+        Order::Seeded(3),
+    ] {
         let reversed = |count: u32| (0..count).rev().collect::<Vec<u32>>();
         assert_eq!(on_array("no_race", 64, order), Ok(reversed(64)));
         assert_eq!(on_array("same_write", 64, order), Ok(vec![7; 64]));
@@ -154,16 +213,35 @@ fn loads_of_what_was_never_written() {
     let mut memory = Memory::new();
     let (from, to) = (memory.allocate(4 * 32), memory.allocate(4 * 32));
     let params = Params::new().u64(from).u64(to).done();
-    let fault = stopped(&mut memory, launch(&program, "uninit_global", params, vec![]));
-    check(&fault, FaultKind::Uninitialised, [0, 0, 0], line("void uninit_global"));
+    let fault = stopped(
+        &mut memory,
+        launch(&program, "uninit_global", params, vec![]),
+    );
+    check(
+        &fault,
+        FaultKind::Uninitialised,
+        [0, 0, 0],
+        line("void uninit_global"),
+    );
     // What a kernel wrote, another may read.
     let mut memory = Memory::new();
     let y = memory.allocate(4 * 33);
     let params = Params::new().u64(y).u32(32).done();
-    run(&mut memory, Launch { grid: [2, 1, 1], ..launch(&program, "past_the_end", params, vec![]) }).unwrap();
+    run(
+        &mut memory,
+        Launch {
+            grid: [2, 1, 1],
+            ..launch(&program, "past_the_end", params, vec![])
+        },
+    )
+    .unwrap();
     let to = memory.allocate(4 * 32);
     let params = Params::new().u64(y).u64(to).done();
-    run(&mut memory, launch(&program, "uninit_global", params, vec![])).unwrap();
+    run(
+        &mut memory,
+        launch(&program, "uninit_global", params, vec![]),
+    )
+    .unwrap();
     assert_eq!(memory.f32s(to), [1.0; 32]);
 }
 
@@ -174,7 +252,11 @@ fn barriers_that_some_threads_bypass() {
         let mut memory = Memory::new();
         let out = memory.hold_u32(&vec![0; threads as usize]);
         let params = Params::new().u64(out).u32(n).done();
-        let launch = Launch { block: [threads, 1, 1], order, ..launch(&program, kernel, params, vec![]) };
+        let launch = Launch {
+            block: [threads, 1, 1],
+            order,
+            ..launch(&program, kernel, params, vec![])
+        };
         run(&mut memory, launch).map(|_| memory.u32s(out))
     };
     for order in [Order::Deterministic, Order::Seeded(7), Order::Seeded(8)] {
@@ -200,11 +282,24 @@ fn barriers_that_some_threads_bypass() {
 #[test]
 fn member_masks() {
     let fault = on_array("bad_mask", 32, Order::Deterministic).unwrap_err();
-    check(&fault, FaultKind::BadMask, [0, 0, 0], line("__shfl_sync(0xffff0000u"));
+    check(
+        &fault,
+        FaultKind::BadMask,
+        [0, 0, 0],
+        line("__shfl_sync(0xffff0000u"),
+    );
     let fault = on_array("exited", 32, Order::Deterministic).unwrap_err();
-    check(&fault, FaultKind::BadMask, [8, 0, 0], line("__shfl_down_sync(0xffffffffu, v, 8)"));
+    check(
+        &fault,
+        FaultKind::BadMask,
+        [8, 0, 0],
+        line("__shfl_down_sync(0xffffffffu, v, 8)"),
+    );
     let fault = on_array("waiting", 32, Order::Deterministic).unwrap_err();
-    assert!(matches!(fault.kind, FaultKind::BadMask | FaultKind::DivergentBarrier), "{fault}");
+    assert!(
+        matches!(fault.kind, FaultKind::BadMask | FaultKind::DivergentBarrier),
+        "{fault}"
+    );
     assert!(fault.message.contains("wait"), "{fault}");
 }
 
@@ -212,15 +307,31 @@ fn member_masks() {
 fn traps_and_assertions() {
     let program = program();
     let mut memory = Memory::new();
-    let fault = stopped(&mut memory, launch(&program, "trap", Params::new().u32(9).done(), vec![]));
-    check(&fault, FaultKind::Trap, [9, 0, 0], line("void trap(int which)"));
+    let fault = stopped(
+        &mut memory,
+        launch(&program, "trap", Params::new().u32(9).done(), vec![]),
+    );
+    check(
+        &fault,
+        FaultKind::Trap,
+        [9, 0, 0],
+        line("void trap(int which)"),
+    );
     assert_eq!(fault.kind.code(), 719);
     let mut memory = Memory::new();
     let symbols = memory.place(&program);
     let x: Vec<u32> = (0..32).collect();
     let x = memory.hold_u32(&x);
-    let fault = stopped(&mut memory, launch(&program, "asserts", Params::new().u64(x).done(), symbols));
-    check(&fault, FaultKind::Assert, [13, 0, 0], line("assert(x[threadIdx.x] != 13)"));
+    let fault = stopped(
+        &mut memory,
+        launch(&program, "asserts", Params::new().u64(x).done(), symbols),
+    );
+    check(
+        &fault,
+        FaultKind::Assert,
+        [13, 0, 0],
+        line("assert(x[threadIdx.x] != 13)"),
+    );
     assert!(fault.message.contains("`x[threadIdx.x] != 13`"), "{fault}");
     assert_eq!(fault.kind.code(), 710);
 }
@@ -230,15 +341,33 @@ fn loops_without_an_end() {
     let program = program();
     let mut memory = Memory::new();
     let out = memory.hold_u32(&[0]);
-    let endless = Launch { step_budget: 100_000, ..launch(&program, "endless", Params::new().u64(out).done(), vec![]) };
+    let endless = Launch {
+        step_budget: 100_000,
+        ..launch(&program, "endless", Params::new().u64(out).done(), vec![])
+    };
     let fault = stopped(&mut memory, endless.clone());
     assert_eq!(fault.kind, FaultKind::StepBudget);
-    assert_eq!(fault.source.as_ref().unwrap().line, line("while (*p == 0) {}"));
+    assert_eq!(
+        fault.source.as_ref().unwrap().line,
+        line("while (*p == 0) {}")
+    );
     assert_eq!(fault.kind.code(), 702);
     // Until the host, or another grid, changes what it waits for.
-    let mut grid = Grid::new(Launch { symbols: Arc::new(memory.place(&program)), ..endless }).unwrap();
-    assert_eq!(grid.run(&mut memory, 1000), Progress::Running { progressed: false });
-    memory.allocations.iter_mut().find(|a| a.start == out).unwrap().bytes[0] = 1;
+    let mut grid = Grid::new(Launch {
+        symbols: Arc::new(memory.place(&program)),
+        ..endless
+    })
+    .unwrap();
+    assert_eq!(
+        grid.run(&mut memory, 1000),
+        Progress::Running { progressed: false }
+    );
+    memory
+        .allocations
+        .iter_mut()
+        .find(|a| a.start == out)
+        .unwrap()
+        .bytes[0] = 1;
     assert!(matches!(grid.run(&mut memory, 1000), Progress::Done(_)));
 }
 
@@ -248,7 +377,13 @@ fn calls_too_deep() {
     let mut memory = Memory::new();
     let out = memory.hold_u32(&vec![0; 1 << 16]);
     let params = Params::new().u64(out).u32(60_000).done();
-    let fault = stopped(&mut memory, Launch { block: [1, 1, 1], ..launch(&program, "stack", params, vec![]) });
+    let fault = stopped(
+        &mut memory,
+        Launch {
+            block: [1, 1, 1],
+            ..launch(&program, "stack", params, vec![])
+        },
+    );
     assert_eq!(fault.kind, FaultKind::StackOverflow, "{fault}");
     let out = memory.hold_u32(&vec![0; 64]);
     let params = Params::new().u64(out).u32(10).done();
@@ -262,17 +397,33 @@ fn bounds_of_shared_and_local_memory() {
     let out = memory.allocate(4 * 32);
     let bounds = |at: u32| {
         let params = Params::new().u64(out).u32(at).done();
-        Launch { dynamic_shared: 4 * 32, ..launch(&program, "shared_bounds", params, vec![]) }
+        Launch {
+            dynamic_shared: 4 * 32,
+            ..launch(&program, "shared_bounds", params, vec![])
+        }
     };
     run(&mut memory, bounds(31)).unwrap();
     let fault = stopped(&mut memory, bounds(32));
-    check(&fault, FaultKind::IllegalAddress, [7, 0, 0], line("s[threadIdx.x == 7 ? at : threadIdx.x]"));
+    check(
+        &fault,
+        FaultKind::IllegalAddress,
+        [7, 0, 0],
+        line("s[threadIdx.x == 7 ? at : threadIdx.x]"),
+    );
     let mut index: Vec<u32> = (0..32).map(|at| at % 8).collect();
     index[9] = 100;
     let from = memory.hold_u32(&index);
     let params = Params::new().u64(from).u64(out).done();
-    let fault = stopped(&mut memory, launch(&program, "local_bounds", params, vec![]));
-    check(&fault, FaultKind::IllegalAddress, [9, 0, 0], line("out[threadIdx.x] = t[idx[threadIdx.x]]"));
+    let fault = stopped(
+        &mut memory,
+        launch(&program, "local_bounds", params, vec![]),
+    );
+    check(
+        &fault,
+        FaultKind::IllegalAddress,
+        [9, 0, 0],
+        line("out[threadIdx.x] = t[idx[threadIdx.x]]"),
+    );
 }
 
 #[test]
@@ -282,18 +433,35 @@ fn threads_that_wait_for_one_another() {
         let mut memory = Memory::new();
         let (flag, out) = (memory.hold_u32(&[0]), memory.allocate(8));
         let params = Params::new().u64(flag).u64(out).done();
-        let pair = Launch { grid: [2, 1, 1], block: [1, 1, 1], order, ..launch(&program, "spin_pair", params, vec![]) };
+        let pair = Launch {
+            grid: [2, 1, 1],
+            block: [1, 1, 1],
+            order,
+            ..launch(&program, "spin_pair", params, vec![])
+        };
         run(&mut memory, pair).unwrap();
         assert_eq!(memory.u32s(out), [5, 6]);
 
         let (flag, out) = (memory.hold_u32(&[0]), memory.allocate(4));
         let params = Params::new().u64(flag).u64(out).done();
-        run(&mut memory, Launch { order, ..launch(&program, "spin_lane", params, vec![]) }).unwrap();
+        run(
+            &mut memory,
+            Launch {
+                order,
+                ..launch(&program, "spin_lane", params, vec![])
+            },
+        )
+        .unwrap();
         assert_eq!(memory.u32s(out), [5]);
 
         let (mutex, count) = (memory.hold_u32(&[0]), memory.hold_u32(&[0]));
         let params = Params::new().u64(mutex).u64(count).done();
-        let lock = Launch { grid: [3, 1, 1], block: [64, 1, 1], order, ..launch(&program, "lock", params, vec![]) };
+        let lock = Launch {
+            grid: [3, 1, 1],
+            block: [64, 1, 1],
+            order,
+            ..launch(&program, "lock", params, vec![])
+        };
         run(&mut memory, lock).unwrap();
         assert_eq!(memory.u32s(count), [3 * 3 * 64]);
     }
@@ -317,7 +485,12 @@ fn races_in_global_memory_on_request() {
     assert!(race("global_race", false).is_ok());
     assert!(race("global_atomic", true).is_ok());
     let fault = race("global_race", true).unwrap_err();
-    check(&fault, FaultKind::GlobalRace, [0, 0, 0], line("void global_race"));
+    check(
+        &fault,
+        FaultKind::GlobalRace,
+        [0, 0, 0],
+        line("void global_race"),
+    );
 }
 
 #[test]
@@ -328,7 +501,10 @@ fn prints() {
     let name = memory.hold(b"name\0".to_vec());
     let params = Params::new().u64(name).u64(0xdead_beef_cafe).done();
     run(&mut memory, launch(&program, "print_all", params, symbols)).unwrap();
-    assert_eq!(String::from_utf8_lossy(&memory.printed), "name -3 4 deadbeefcafe q  2.50 1.000000e+10 end%\n");
+    assert_eq!(
+        String::from_utf8_lossy(&memory.printed),
+        "name -3 4 deadbeefcafe q  2.50 1.000000e+10 end%\n"
+    );
 }
 
 #[test]
@@ -340,13 +516,37 @@ fn launches_that_do_not_fit() {
         adjust(&mut launch);
         Grid::new(launch).unwrap_err().kind
     };
-    assert_eq!(refused(&|launch| launch.block = [1025, 1, 1]), FaultKind::InvalidLaunch);
-    assert_eq!(refused(&|launch| launch.block = [0, 1, 1]), FaultKind::InvalidLaunch);
-    assert_eq!(refused(&|launch| launch.block = [1, 1, 65]), FaultKind::InvalidLaunch);
-    assert_eq!(refused(&|launch| launch.grid = [1, 65536, 1]), FaultKind::InvalidLaunch);
-    assert_eq!(refused(&|launch| launch.params = vec![0; 3]), FaultKind::InvalidLaunch);
-    assert_eq!(refused(&|launch| launch.kernel = 1000), FaultKind::InvalidLaunch);
-    assert!(run(&mut memory, launch(&program, "trap", Params::new().u32(99).done(), vec![0; 64])).is_ok());
+    assert_eq!(
+        refused(&|launch| launch.block = [1025, 1, 1]),
+        FaultKind::InvalidLaunch
+    );
+    assert_eq!(
+        refused(&|launch| launch.block = [0, 1, 1]),
+        FaultKind::InvalidLaunch
+    );
+    assert_eq!(
+        refused(&|launch| launch.block = [1, 1, 65]),
+        FaultKind::InvalidLaunch
+    );
+    assert_eq!(
+        refused(&|launch| launch.grid = [1, 65536, 1]),
+        FaultKind::InvalidLaunch
+    );
+    assert_eq!(
+        refused(&|launch| launch.params = vec![0; 3]),
+        FaultKind::InvalidLaunch
+    );
+    assert_eq!(
+        refused(&|launch| launch.kernel = 1000),
+        FaultKind::InvalidLaunch
+    );
+    assert!(
+        run(
+            &mut memory,
+            launch(&program, "trap", Params::new().u32(99).done(), vec![0; 64])
+        )
+        .is_ok()
+    );
 }
 
 #[test]
@@ -364,11 +564,25 @@ ret; }";
     assert!(run(&mut memory, launch(&program, "fine", vec![], vec![])).is_ok());
     let bad = &program.kernels()[program.kernel("bad").unwrap()];
     assert_eq!(bad.unsupported.len(), 2);
-    assert_eq!((bad.unsupported[0].instruction.as_str(), bad.unsupported[0].count), ("wgmma.fence.sync.aligned", 2));
+    assert_eq!(
+        (
+            bad.unsupported[0].instruction.as_str(),
+            bad.unsupported[0].count
+        ),
+        ("wgmma.fence.sync.aligned", 2)
+    );
     assert_eq!(bad.unsupported[0].position.line, 8);
     let fault = run(&mut memory, launch(&program, "bad", vec![], vec![])).unwrap_err();
-    assert_eq!((fault.kind, fault.kind.code()), (FaultKind::NotSupported, 801));
-    assert!(fault.message.contains("`wgmma.fence.sync.aligned` (line 8, 2 times)"), "{fault}");
+    assert_eq!(
+        (fault.kind, fault.kind.code()),
+        (FaultKind::NotSupported, 801)
+    );
+    assert!(
+        fault
+            .message
+            .contains("`wgmma.fence.sync.aligned` (line 8, 2 times)"),
+        "{fault}"
+    );
 }
 
 #[test]
@@ -377,11 +591,18 @@ fn texts_that_are_no_ptx() {
     let refused = |text: &str| Program::lower(text).unwrap_err();
     assert!(refused("int main() { return 0; }").not_ptx);
     assert!(refused("").not_ptx);
-    assert_eq!(refused(".version 99.0\n.target sm_90\n").unknown_version, Some((99, 0)));
+    assert_eq!(
+        refused(".version 99.0\n.target sm_90\n").unknown_version,
+        Some((99, 0))
+    );
     for (body, line, what) in [
         ("frobnicate.u32 %r1;", 4, "no instruction"),
         (".reg .b32 %r<3>;\nadd.s32 %r1, %r2, %r9;", 5, "`%r9`"),
-        (".reg .b32 %r<3>;\n.reg .b64 %q;\nadd.s32 %r1, %r2, %q;", 6, "64 bits"),
+        (
+            ".reg .b32 %r<3>;\n.reg .b64 %q;\nadd.s32 %r1, %r2, %q;",
+            6,
+            "64 bits",
+        ),
         ("bra nowhere;", 4, "`nowhere`"),
         ("call missing, ();", 4, "`missing`"),
     ] {

@@ -256,18 +256,29 @@ impl Program {
 
     /// The barriers that lie before a join.
     pub(crate) fn join(&self, join: u32) -> &[u32] {
-        self.lowered.joins.get(join as usize).map_or(&[], Vec::as_slice)
+        self.lowered
+            .joins
+            .get(join as usize)
+            .map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn position(&self, pc: u32) -> TextPosition {
         let unknown = TextPosition { line: 0, column: 0 };
-        self.lowered.positions.get(pc as usize).copied().unwrap_or(unknown)
+        self.lowered
+            .positions
+            .get(pc as usize)
+            .copied()
+            .unwrap_or(unknown)
     }
 
     /// The line of the source that a micro-operation comes from.
     pub(crate) fn source(&self, pc: u32) -> Option<SourceLine> {
         let source = self.lowered.sources.get(pc as usize).copied().flatten()?;
-        let named = |(file, line): (u32, u32)| SourceLine { file: self.file(file), line, inlined_at: None };
+        let named = |(file, line): (u32, u32)| SourceLine {
+            file: self.file(file),
+            line,
+            inlined_at: None,
+        };
         Some(SourceLine {
             inlined_at: source.inlined_at.map(|place| Box::new(named(place))),
             ..named(source.place)
@@ -275,16 +286,26 @@ impl Program {
     }
 
     fn file(&self, number: u32) -> String {
-        let name = self.lowered.files.iter().find(|(index, _)| *index == number);
+        let name = self
+            .lowered
+            .files
+            .iter()
+            .find(|(index, _)| *index == number);
         name.map_or_else(|| format!("file {number}"), |(_, name)| name.clone())
     }
 
     /// The register that an address is made of, and those that it was made of in turn, where they still
     /// hold what they held.
-    pub(crate) fn address_registers(&self, pc: u32, frame: &Frame, lane: usize) -> Vec<(String, u64)> {
-        let (Some(Some(name)), Some(inst)) =
-            (self.lowered.bases.get(pc as usize), self.lowered.code.get(pc as usize))
-        else {
+    pub(crate) fn address_registers(
+        &self,
+        pc: u32,
+        frame: &Frame,
+        lane: usize,
+    ) -> Vec<(String, u64)> {
+        let (Some(Some(name)), Some(inst)) = (
+            self.lowered.bases.get(pc as usize),
+            self.lowered.code.get(pc as usize),
+        ) else {
             return Vec::new();
         };
         let base = match &inst.op {
@@ -300,12 +321,18 @@ impl Program {
     }
 
     fn sources_of(&self, pc: u32, base: Reg, frame: &Frame, lane: usize) -> Vec<(String, u64)> {
-        let entry = self.functions().get(frame.function).map_or(pc, |function| function.entry);
+        let entry = self
+            .functions()
+            .get(frame.function)
+            .map_or(pc, |function| function.entry);
         let mut overwritten = Vec::new();
         for at in (entry..pc).rev() {
             let at = at as usize;
             let mut inst = self.lowered.code[at].clone();
-            if matches!(inst.op, Op::Branch(_) | Op::BranchTable { .. } | Op::Call(_)) {
+            if matches!(
+                inst.op,
+                Op::Branch(_) | Op::BranchTable { .. } | Op::Call(_)
+            ) {
                 return Vec::new();
             }
             let (mut read, mut set) = (Vec::new(), Vec::new());

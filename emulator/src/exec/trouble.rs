@@ -16,7 +16,13 @@ pub(crate) struct Trouble {
 
 impl Trouble {
     pub(crate) fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, lane: None, address: None, message: message.into(), retries: false }
+        Self {
+            kind,
+            lane: None,
+            address: None,
+            message: message.into(),
+            retries: false,
+        }
     }
 
     pub(crate) fn at(mut self, lane: usize, address: u64) -> Self {
@@ -33,7 +39,9 @@ impl Trouble {
     pub(crate) fn uninitialised(space: &str, address: u64, size: u32) -> Self {
         let mut trouble = Self::new(
             FaultKind::Uninitialised,
-            format!("load of {size} bytes of {space} memory at {address:#x}, none of which was written"),
+            format!(
+                "load of {size} bytes of {space} memory at {address:#x}, none of which was written"
+            ),
         );
         trouble.address = Some(address);
         trouble
@@ -42,7 +50,9 @@ impl Trouble {
     pub(crate) fn misaligned(space: &str, address: u64, size: u32) -> Self {
         Self::new(
             FaultKind::Misaligned,
-            format!("access of {size} bytes of {space} memory at {address:#x}, which is no multiple of {size}"),
+            format!(
+                "access of {size} bytes of {space} memory at {address:#x}, which is no multiple of {size}"
+            ),
         )
     }
 }

@@ -37,7 +37,10 @@ fn invalid<T>(message: impl Into<String>) -> Lowered<T> {
 
 fn error(position: Position, message: impl Into<String>) -> LowerError {
     LowerError {
-        position: super::TextPosition { line: position.line, column: position.column },
+        position: super::TextPosition {
+            line: position.line,
+            column: position.column,
+        },
         message: message.into(),
         not_ptx: false,
         unknown_version: None,
