@@ -401,9 +401,9 @@ impl Grid {
         &self.program
     }
 
-    /// How often each micro-operation ran.
-    pub(crate) fn counts(&self) -> &[u64] {
-        &self.running.counts
+    /// The kernel it runs, and how often each micro-operation ran.
+    pub(crate) fn counts(&self) -> (usize, &[u64]) {
+        (self.setting.launch.kernel, &self.running.counts)
     }
 }
 

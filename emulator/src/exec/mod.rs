@@ -17,6 +17,7 @@ mod code;
 mod context;
 mod convert;
 mod copies;
+mod coverage;
 mod fast;
 mod fault;
 mod format;
@@ -43,6 +44,7 @@ mod types;
 mod visit;
 mod warp;
 
+pub use coverage::Coverage;
 pub use fault::{Fault, FaultKind, SourceLine, TextPosition};
 pub use grid::{Grid, Progress, Stats};
 pub use launch::{DeviceInfo, Launch, Order};

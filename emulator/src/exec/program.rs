@@ -233,6 +233,22 @@ impl Program {
         &self.lowered.variables
     }
 
+    /// For each micro-operation that a kernel can reach: its function, and file and line of its source,
+    /// or its line in the PTX where there is no file.
+    pub(crate) fn reachable_lines(&self, kernel: usize) -> Vec<(u32, &str, Option<String>, u32)> {
+        let reached = super::lower::reached(self.functions(), self.kernel_function(kernel));
+        let mut lines = Vec::new();
+        for function in reached.iter().map(|at| &self.functions()[*at]) {
+            for pc in function.entry..function.end {
+                let source = self.lowered.sources[pc as usize];
+                let place = source.map(|source| source.place);
+                let line = place.map_or(self.position(pc).line, |(_, line)| line);
+                lines.push((pc, function.name.as_str(), place.map(|(file, _)| self.file(file)), line));
+            }
+        }
+        lines
+    }
+
     pub(crate) fn functions(&self) -> &[Function] {
         &self.lowered.functions
     }

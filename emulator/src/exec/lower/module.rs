@@ -605,7 +605,7 @@ fn kernels(
 }
 
 /// All functions that one can call, itself included.
-fn reached(functions: &[Function], from: usize) -> Vec<usize> {
+pub(crate) fn reached(functions: &[Function], from: usize) -> Vec<usize> {
     let mut seen = vec![false; functions.len()];
     let mut left = vec![from];
     let mut all = Vec::new();
