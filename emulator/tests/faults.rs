@@ -624,20 +624,36 @@ fn coverage_of_lines() {
         let out = memory.hold_u32(&[0; 64]);
         let params = Params::new().u64(out).u32(n).done();
         let launch = launch(&program, "early_return", params, vec![]);
-        let mut grid = Grid::new(Launch { block: [64, 1, 1], symbols: Arc::clone(&symbols), ..launch }).unwrap();
+        let mut grid = Grid::new(Launch {
+            block: [64, 1, 1],
+            symbols: Arc::clone(&symbols),
+            ..launch
+        })
+        .unwrap();
         assert!(matches!(grid.run(&mut memory, u64::MAX), Progress::Done(_)));
         coverage.add(&grid, "faults.ptx");
         coverage.clone()
     };
     let kernel = line("void early_return");
     let none = cover(0);
-    assert_eq!(none.line("faults.cu", kernel + 3), Some(2), "two warps look whether to return");
-    assert_eq!(none.line("faults.cu", kernel + 5), Some(0), "none comes to the barrier");
+    assert_eq!(
+        none.line("faults.cu", kernel + 3),
+        Some(2),
+        "two warps look whether to return"
+    );
+    assert_eq!(
+        none.line("faults.cu", kernel + 5),
+        Some(0),
+        "none comes to the barrier"
+    );
     assert_eq!(none.line("faults.cu", 1), None);
     let all = cover(64);
     assert_eq!(all.line("faults.cu", kernel + 3), Some(4));
     assert_eq!(all.line("faults.cu", kernel + 5), Some(2));
     let report = all.lcov();
     assert!(report.starts_with("TN:\nSF:faults.cu\n"), "{report}");
-    assert!(report.contains(&format!("DA:{},2\n", kernel + 5)) && report.contains(",early_return\n"), "{report}");
+    assert!(
+        report.contains(&format!("DA:{},2\n", kernel + 5)) && report.contains(",early_return\n"),
+        "{report}"
+    );
 }

@@ -31,14 +31,43 @@ fn atomic_operations() {
         let l = memory.hold([0_u64; 3].iter().flat_map(|v| v.to_le_bytes()).collect());
         let (f, d) = (memory.hold_f32(&[0.0]), memory.hold_f64(&[0.0]));
         let (h, b) = (memory.hold(vec![0; 4]), memory.hold(vec![0; 2]));
-        let params = [i, u, l, f, d, h, b].iter().fold(Params::new(), |params, at| params.u64(*at)).done();
-        must_run(&mut memory, Launch { order, ..launch(&program, "atomics", params, vec![]) });
+        let params = [i, u, l, f, d, h, b]
+            .iter()
+            .fold(Params::new(), |params, at| params.u64(*at))
+            .done();
+        must_run(
+            &mut memory,
+            Launch {
+                order,
+                ..launch(&program, "atomics", params, vec![])
+            },
+        );
         let sum: u32 = (0..32).sum();
         let xor = (0..32).fold(0, |xor, t| xor ^ (t * 3));
         let minus = |value: i32| value.cast_unsigned();
-        assert_eq!(memory.u32s(i), [sum, 0_u32.wrapping_sub(sum), minus(-5), 26, 7, u32::MAX, xor, 0]);
+        assert_eq!(
+            memory.u32s(i),
+            [
+                sum,
+                0_u32.wrapping_sub(sum),
+                minus(-5),
+                26,
+                7,
+                u32::MAX,
+                xor,
+                0
+            ]
+        );
         // Counting up wraps behind 20; counting down from 10 to 0, then from 20.
-        assert_eq!(memory.u32s(u), [32 % 21, (10 + 21 * 2 - 32) % 21, 4_000_000_000, 4_000_000_000 - 31]);
+        assert_eq!(
+            memory.u32s(u),
+            [
+                32 % 21,
+                (10 + 21 * 2 - 32) % 21,
+                4_000_000_000,
+                4_000_000_000 - 31
+            ]
+        );
         assert_eq!(memory.u64s(l), [32 << 33, 31 << 40, 5]);
         assert_eq!(memory.f32s(f), [16.0]);
         assert_eq!(memory.f64s(d), [8.0]);
@@ -55,8 +84,17 @@ fn atomic_operations_in_shared_memory() {
         let mut memory = Memory::new();
         let out = memory.allocate(40);
         let params = Params::new().u64(out).done();
-        must_run(&mut memory, Launch { block: [96, 1, 1], order, ..launch(&program, "shared_atomics", params, vec![]) });
-        let mut wanted: Vec<u32> = (0..8).map(|at| (0..96).filter(|t| t % 8 == at).sum()).collect();
+        must_run(
+            &mut memory,
+            Launch {
+                block: [96, 1, 1],
+                order,
+                ..launch(&program, "shared_atomics", params, vec![])
+            },
+        );
+        let mut wanted: Vec<u32> = (0..8)
+            .map(|at| (0..96).filter(|t| t % 8 == at).sum())
+            .collect();
         wanted.extend([144, 96]);
         assert_eq!(memory.u32s(out), wanted);
     }
@@ -71,7 +109,14 @@ fn copies_that_are_waited_for() {
         let mut memory = Memory::new();
         let (from, out) = (memory.hold_f32(&input), memory.allocate(4 * 64));
         let params = Params::new().u64(from).u64(out).u32(stages).done();
-        must_run(&mut memory, Launch { block: [64, 1, 1], order, ..launch(&program, "pipelined", params, vec![]) });
+        must_run(
+            &mut memory,
+            Launch {
+                block: [64, 1, 1],
+                order,
+                ..launch(&program, "pipelined", params, vec![])
+            },
+        );
         let wanted: Vec<f32> = (0..64)
             .map(|t| {
                 (0..stages as usize)
@@ -84,9 +129,19 @@ fn copies_that_are_waited_for() {
             .collect();
         assert_eq!(memory.f32s(out), wanted);
         let params = Params::new().u64(from).u64(out).done();
-        let fault =
-            run(&mut memory, Launch { block: [64, 1, 1], order, ..launch(&program, "missing_wait", params, vec![]) });
-        assert_eq!(fault.unwrap_err().kind, FaultKind::Uninitialised, "a wait is missing");
+        let fault = run(
+            &mut memory,
+            Launch {
+                block: [64, 1, 1],
+                order,
+                ..launch(&program, "missing_wait", params, vec![])
+            },
+        );
+        assert_eq!(
+            fault.unwrap_err().kind,
+            FaultKind::Uninitialised,
+            "a wait is missing"
+        );
     }
 }
 
@@ -123,7 +178,9 @@ fn clusters() {
             ..launch(&program, "cluster_write", params, vec![])
         };
         must_run(&mut memory, writes);
-        let wanted: Vec<u32> = (0..4 * 32).map(|at| ((at / 32) ^ 1) * 1000 + at % 32).collect();
+        let wanted: Vec<u32> = (0..4 * 32)
+            .map(|at| ((at / 32) ^ 1) * 1000 + at % 32)
+            .collect();
         assert_eq!(memory.u32s(out), wanted);
     }
 }
@@ -135,7 +192,14 @@ fn barrier_objects() {
         let mut memory = Memory::new();
         let out = memory.allocate(4 * 64);
         let params = Params::new().u64(out).done();
-        must_run(&mut memory, Launch { block: [64, 1, 1], order, ..launch(&program, "block_barrier", params, vec![]) });
+        must_run(
+            &mut memory,
+            Launch {
+                block: [64, 1, 1],
+                order,
+                ..launch(&program, "block_barrier", params, vec![])
+            },
+        );
         let wanted: Vec<u32> = (0..64).map(|t| (63 - t) * 3).collect();
         assert_eq!(memory.u32s(out), wanted);
     }
@@ -150,12 +214,19 @@ fn warps() {
     let params = Params::new().u64(from).u64(out).done();
     must_run(&mut memory, launch(&program, "warp_things", params, vec![]));
     let got = memory.u32s(out);
-    let ballot = |test: &dyn Fn(usize) -> bool| (0..32).filter(|t| test(*t)).fold(0_u32, |all, t| all | 1 << t);
+    let ballot = |test: &dyn Fn(usize) -> bool| {
+        (0..32)
+            .filter(|t| test(*t))
+            .fold(0_u32, |all, t| all | 1 << t)
+    };
     for t in 0..32 {
         assert_eq!(got[t], ballot(&|other| input[other] % 4 == input[t] % 4));
         assert_eq!(got[32 + t], input.iter().sum());
         assert_eq!(got[64 + t], *input.iter().max().unwrap());
-        assert_eq!(got[96 + t], 32_u32.wrapping_add(ballot(&|other| input[other] & 1 == 1)));
+        assert_eq!(
+            got[96 + t],
+            32_u32.wrapping_add(ballot(&|other| input[other] & 1 == 1))
+        );
         assert_eq!(got[128 + t], u32::MAX.wrapping_add(1));
         assert_eq!(got[160 + t], if t & 1 == 1 { input[t ^ 2] + 16 } else { 9 });
         assert_eq!(got[192 + t], t as u32 + 32);
@@ -173,14 +244,20 @@ fn small_and_wide_accesses() {
     let s = memory.hold(shorts.iter().flat_map(|v| v.to_le_bytes()).collect());
     let (d, out) = (memory.hold_f64(&doubles), memory.allocate(4 * 32));
     let params = Params::new().u64(c).u64(s).u64(d).u64(out).done();
-    must_run(&mut memory, launch(&program, "bytes_and_vectors", params, vec![]));
+    must_run(
+        &mut memory,
+        launch(&program, "bytes_and_vectors", params, vec![]),
+    );
     let wanted: Vec<i32> = (0..32)
         .map(|t| {
             let b = |at: usize| i32::from(bytes[at]);
             let four = [0, 1, 2, 3].map(|at| i32::from(bytes[4 * t + at].cast_signed()));
             let dot = four[0] * 4 + four[1] * 3 + four[2] * 2 + four[3] + 5;
             let pair = t as i32 + 65537;
-            b(127 - t) + b(t) * 2 + i32::from(shorts[63 - t]) * 3 + i32::from(shorts[t])
+            b(127 - t)
+                + b(t) * 2
+                + i32::from(shorts[63 - t]) * 3
+                + i32::from(shorts[t])
                 + (doubles[2 * t] * doubles[2 * t + 1]) as i32
                 + dot
                 + pair
@@ -199,7 +276,13 @@ fn divergence() {
         let mut memory = Memory::new();
         let (from, out) = (memory.hold_u32(&input), memory.hold_u32(&start));
         let params = Params::new().u64(from).u64(out).done();
-        must_run(&mut memory, Launch { order, ..launch(&program, "switch_table", params, vec![]) });
+        must_run(
+            &mut memory,
+            Launch {
+                order,
+                ..launch(&program, "switch_table", params, vec![])
+            },
+        );
         let wanted: Vec<u32> = (0..32_u32)
             .map(|t| match input[t as usize] {
                 0 => t * 3,
@@ -217,7 +300,13 @@ fn divergence() {
         let input: Vec<u32> = (0..32).map(|t| t * 13 % 97).collect();
         let (from, out) = (memory.hold_u32(&input), memory.hold_u32(&[7; 32]));
         let params = Params::new().u64(from).u64(out).done();
-        must_run(&mut memory, Launch { order, ..launch(&program, "nested_loops", params, vec![]) });
+        must_run(
+            &mut memory,
+            Launch {
+                order,
+                ..launch(&program, "nested_loops", params, vec![])
+            },
+        );
         let wanted: Vec<u32> = input
             .iter()
             .map(|n| {
@@ -245,19 +334,34 @@ fn divergence() {
 #[test]
 fn products_of_bytes() {
     let program = program();
-    let a: Vec<i8> = (0..32 * 16).map(|at: i32| (at * 29 % 251 - 125) as i8).collect();
-    let b: Vec<i8> = (0..16 * 8).map(|at: i32| (at * 53 % 241 - 120) as i8).collect();
+    let a: Vec<i8> = (0..32 * 16)
+        .map(|at: i32| (at * 29 % 251 - 125) as i8)
+        .collect();
+    let b: Vec<i8> = (0..16 * 8)
+        .map(|at: i32| (at * 53 % 241 - 120) as i8)
+        .collect();
     let c: Vec<u32> = (0..32 * 8).collect();
     let mut memory = Memory::new();
-    let bytes = |values: &[i8]| values.iter().map(|v| v.cast_unsigned()).collect::<Vec<u8>>();
-    let (da, db, dc) = (memory.hold(bytes(&a)), memory.hold(bytes(&b)), memory.hold_u32(&c));
+    let bytes = |values: &[i8]| {
+        values
+            .iter()
+            .map(|v| v.cast_unsigned())
+            .collect::<Vec<u8>>()
+    };
+    let (da, db, dc) = (
+        memory.hold(bytes(&a)),
+        memory.hold(bytes(&b)),
+        memory.hold_u32(&c),
+    );
     let params = Params::new().u64(da).u64(db).u64(dc).done();
     must_run(&mut memory, launch(&program, "wmma_bytes", params, vec![]));
     let got: Vec<i32> = memory.u32s(dc).iter().map(|v| v.cast_signed()).collect();
     let wanted: Vec<i32> = (0..32 * 8)
         .map(|at| {
             let (row, column) = (at / 8, at % 8);
-            let sum: i32 = (0..16).map(|k| i32::from(a[row * 16 + k]) * i32::from(b[column * 16 + k])).sum();
+            let sum: i32 = (0..16)
+                .map(|k| i32::from(a[row * 16 + k]) * i32::from(b[column * 16 + k]))
+                .sum();
             sum + at as i32
         })
         .collect();
@@ -279,9 +383,18 @@ fn products_in_shared_memory() {
     let program = program();
     let ints = |by: i32| (0..256).map(|at| at * by % 7 - 3).collect::<Vec<i32>>();
     let (a, b) = (ints(5), ints(11));
-    let bits = |values: &[i32]| values.iter().flat_map(|v| half(*v).to_le_bytes()).collect::<Vec<u8>>();
+    let bits = |values: &[i32]| {
+        values
+            .iter()
+            .flat_map(|v| half(*v).to_le_bytes())
+            .collect::<Vec<u8>>()
+    };
     let mut memory = Memory::new();
-    let (da, db, dc) = (memory.hold(bits(&a)), memory.hold(bits(&b)), memory.allocate(512));
+    let (da, db, dc) = (
+        memory.hold(bits(&a)),
+        memory.hold(bits(&b)),
+        memory.allocate(512),
+    );
     let params = Params::new().u64(da).u64(db).u64(dc).done();
     must_run(&mut memory, launch(&program, "wmma_shared", params, vec![]));
     // a and the result lie by columns.
@@ -303,13 +416,19 @@ fn matrices_by_lanes() {
     let from = memory.hold(input.iter().flat_map(|v| v.to_le_bytes()).collect());
     let out = memory.allocate(4 * 256);
     let params = Params::new().u64(from).u64(out).done();
-    must_run(&mut memory, launch(&program, "ldmatrix_transposed", params, vec![]));
+    must_run(
+        &mut memory,
+        launch(&program, "ldmatrix_transposed", params, vec![]),
+    );
     let got = memory.u32s(out);
     for lane in 0..32 {
         for matrix in 0..4 {
             let at = |row: usize, column: usize| u32::from(input[matrix * 64 + row * 8 + column]);
             let (row, column) = (lane / 4, 2 * (lane % 4));
-            assert_eq!(got[lane * 4 + matrix], at(column, row) | at(column + 1, row) << 16);
+            assert_eq!(
+                got[lane * 4 + matrix],
+                at(column, row) | at(column + 1, row) << 16
+            );
         }
     }
     // Stored as they are held, the matrices lie transposed.

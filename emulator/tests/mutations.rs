@@ -48,8 +48,30 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 const ODD: [&str; 24] = [
-    "0", "-1", "0x7fffffff", "0xffffffffffffffff", "31", "32", "33", "64", "0f7FC00000", "0d7FF8000000000000", "{",
-    "}", "[", "]", ";", ",", ".u8", ".b128", ".pred", ".v4", "%tid.x", "%laneid", ".f16x2", "@",
+    "0",
+    "-1",
+    "0x7fffffff",
+    "0xffffffffffffffff",
+    "31",
+    "32",
+    "33",
+    "64",
+    "0f7FC00000",
+    "0d7FF8000000000000",
+    "{",
+    "}",
+    "[",
+    "]",
+    ";",
+    ",",
+    ".u8",
+    ".b128",
+    ".pred",
+    ".v4",
+    "%tid.x",
+    "%laneid",
+    ".f16x2",
+    "@",
 ];
 
 /// A few changes of a text, word by word or line by line.
@@ -92,19 +114,26 @@ fn mutate(text: &str, random: &mut Random) -> String {
 
 /// Lowers a text and runs its kernels for a while.
 fn try_out(text: &str) -> bool {
-    let Ok(program) = Program::lower(text) else { return false };
+    let Ok(program) = Program::lower(text) else {
+        return false;
+    };
     let program = Arc::new(program);
     for kernel in program.kernels().iter().take(3) {
         if kernel.param_bytes > 1 << 16 || kernel.shared_bytes > 1 << 20 {
             continue;
         }
-        if program.variables().iter().any(|variable| variable.size > 1 << 24) {
+        if program
+            .variables()
+            .iter()
+            .any(|variable| variable.size > 1 << 24)
+        {
             continue;
         }
         let mut memory = Memory::new();
         let data = memory.hold(vec![0; 1 << 14]);
-        let params: Vec<u8> =
-            (0..kernel.param_bytes.div_ceil(8)).flat_map(|at| (data + 256 * u64::from(at)).to_le_bytes()).collect();
+        let params: Vec<u8> = (0..kernel.param_bytes.div_ceil(8))
+            .flat_map(|at| (data + 256 * u64::from(at)).to_le_bytes())
+            .collect();
         let block = kernel.required_block.unwrap_or([64, 1, 1]);
         let launch = Launch {
             grid: [2, 1, 1],
@@ -122,9 +151,15 @@ fn try_out(text: &str) -> bool {
 #[test]
 fn changed_texts_neither_crash_nor_hang() {
     let number = |name: &str, default: u64| {
-        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+        std::env::var(name)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(default)
     };
-    let (count, seed) = (number("GRIDCALL_MUTATIONS", 1_500), number("GRIDCALL_MUTATION_SEED", 1));
+    let (count, seed) = (
+        number("GRIDCALL_MUTATIONS", 1_500),
+        number("GRIDCALL_MUTATION_SEED", 1),
+    );
     let mut texts: Vec<String> = Vec::new();
     for entry in std::fs::read_dir(CORPUS).expect("the corpus of the reader") {
         let path = entry.expect("a file").path();
@@ -148,8 +183,14 @@ fn changed_texts_neither_crash_nor_hang() {
             panic!("mutation {at} crashes: {}", path.display());
         };
         accepted += u64::from(ran);
-        assert!(start.elapsed() < Duration::from_secs(20), "mutation {at} hangs");
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "mutation {at} hangs"
+        );
     }
     println!("{accepted} of {count} ran");
-    assert!(accepted * 10 > count, "{accepted} of {count} ran: most changes should leave PTX");
+    assert!(
+        accepted * 10 > count,
+        "{accepted} of {count} ran: most changes should leave PTX"
+    );
 }

@@ -39,12 +39,20 @@ impl Coverage {
         for (pc, function, file, line) in grid.program().reachable_lines(kernel) {
             let file = file.unwrap_or_else(|| ptx.to_owned());
             let count = counts.get(pc as usize).copied().unwrap_or(0);
-            entered.entry(function).or_insert_with(|| (file.clone(), line, count));
+            entered
+                .entry(function)
+                .or_insert_with(|| (file.clone(), line, count));
             let most = ran.entry((file, line)).or_default();
             *most = count.max(*most);
         }
         for ((file, line), count) in ran {
-            *self.files.entry(file).or_default().lines.entry(line).or_default() += count;
+            *self
+                .files
+                .entry(file)
+                .or_default()
+                .lines
+                .entry(line)
+                .or_default() += count;
         }
         for (function, (file, line, count)) in entered {
             let functions = &mut self.files.entry(file).or_default().functions;
@@ -76,7 +84,11 @@ impl Coverage {
             for (function, (_, count)) in &file.functions {
                 let _ = writeln!(report, "FNDA:{count},{function}");
             }
-            let hit = file.functions.values().filter(|(_, count)| *count > 0).count();
+            let hit = file
+                .functions
+                .values()
+                .filter(|(_, count)| *count > 0)
+                .count();
             let _ = writeln!(report, "FNF:{}\nFNH:{hit}", file.functions.len());
             for (line, count) in &file.lines {
                 let _ = writeln!(report, "DA:{line},{count}");

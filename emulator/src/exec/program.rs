@@ -243,7 +243,12 @@ impl Program {
                 let source = self.lowered.sources[pc as usize];
                 let place = source.map(|source| source.place);
                 let line = place.map_or(self.position(pc).line, |(_, line)| line);
-                lines.push((pc, function.name.as_str(), place.map(|(file, _)| self.file(file)), line));
+                lines.push((
+                    pc,
+                    function.name.as_str(),
+                    place.map(|(file, _)| self.file(file)),
+                    line,
+                ));
             }
         }
         lines

@@ -46,7 +46,10 @@ struct Numbering {
 impl Numbering {
     fn new(function: &Function) -> Self {
         let starts = [0, function.predicates, function.predicates + function.words];
-        Self { starts, count: (starts[2] + function.doubles) as usize }
+        Self {
+            starts,
+            count: (starts[2] + function.doubles) as usize,
+        }
     }
 
     fn of(&self, bank: Bank, at: u32) -> usize {
@@ -79,7 +82,11 @@ pub(super) fn allocate(function: &mut Function, mut drafts: Vec<Draft>) -> Vec<D
             Bank::W => function.words,
             Bank::D => function.doubles,
         } as usize;
-        sizes[bank as usize] = assign(&lives[start..start + count], &pairs[start..start + count], &mut map[start..start + count]);
+        sizes[bank as usize] = assign(
+            &lives[start..start + count],
+            &pairs[start..start + count],
+            &mut map[start..start + count],
+        );
     }
     let renumber = |reg: &mut Reg| {
         if let Some((bank, at, _)) = places(*reg) {
@@ -113,7 +120,8 @@ fn assign(lives: &[Option<Life>], pairs: &[bool], map: &mut [u32]) -> u32 {
     let mut order: Vec<usize> = (0..lives.len()).filter(|at| lives[*at].is_some()).collect();
     order.sort_by_key(|at| lives[*at].map_or(0, |life| life.first));
     let mut free: Vec<u32> = Vec::new();
-    let mut ends: std::collections::BinaryHeap<std::cmp::Reverse<(usize, u32)>> = std::collections::BinaryHeap::new();
+    let mut ends: std::collections::BinaryHeap<std::cmp::Reverse<(usize, u32)>> =
+        std::collections::BinaryHeap::new();
     let mut size = 0;
     let mut skip = vec![false; lives.len()];
     for at in order {
@@ -153,7 +161,10 @@ fn lives(function: &Function, drafts: &mut [Draft], numbering: &Numbering) -> Ve
     let graph = Graph::new(drafts);
     let mut lives: Vec<Option<Life>> = vec![None; numbering.count];
     let stretch = |lives: &mut Vec<Option<Life>>, number: usize, at: usize| {
-        let life = lives[number].get_or_insert(Life { first: at, last: at });
+        let life = lives[number].get_or_insert(Life {
+            first: at,
+            last: at,
+        });
         life.first = life.first.min(at);
         life.last = life.last.max(at);
     };
@@ -165,7 +176,9 @@ fn lives(function: &Function, drafts: &mut [Draft], numbering: &Numbering) -> Ve
         for (at, draft) in drafts.iter_mut().enumerate().take(end).skip(start) {
             let guarded = draft.inst.guard.is_some();
             draft.inst.visit(&mut |reg, role| {
-                let Some((bank, first, count)) = places(*reg) else { return };
+                let Some((bank, first, count)) = places(*reg) else {
+                    return;
+                };
                 for part in 0..count {
                     let number = numbering.of(bank, first + part);
                     stretch(&mut lives, number, at);
@@ -185,7 +198,9 @@ fn lives(function: &Function, drafts: &mut [Draft], numbering: &Numbering) -> Ve
     for (block, &(start, end)) in graph.blocks.iter().enumerate() {
         for word in 0..words {
             let into = needed[block * words + word];
-            let out = graph.successors[block].iter().fold(0, |out, next| out | needed[next * words + word]);
+            let out = graph.successors[block]
+                .iter()
+                .fold(0, |out, next| out | needed[next * words + word]);
             let each = |bits: u64, at: usize, lives: &mut Vec<Option<Life>>| {
                 let mut left = bits;
                 while left != 0 {
@@ -201,7 +216,9 @@ fn lives(function: &Function, drafts: &mut [Draft], numbering: &Numbering) -> Ve
     // parameters and results.
     let last = drafts.len() - 1;
     let mut whole = |reg: Reg| {
-        let Some((bank, first, count)) = places(reg) else { return };
+        let Some((bank, first, count)) = places(reg) else {
+            return;
+        };
         for part in 0..count {
             lives[numbering.of(bank, first + part)] = Some(Life { first: 0, last });
         }
@@ -229,7 +246,9 @@ fn needed(graph: &Graph, reads: &[u64], sets: &[u64], words: usize) -> Vec<u64> 
         is_waiting[block] = false;
         let mut changed = false;
         for word in 0..words {
-            let out = graph.successors[block].iter().fold(0, |out, next| out | needed[next * words + word]);
+            let out = graph.successors[block]
+                .iter()
+                .fold(0, |out, next| out | needed[next * words + word]);
             let at = block * words + word;
             let new = reads[at] | out & !sets[at];
             changed |= new != needed[at];
