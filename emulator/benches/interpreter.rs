@@ -94,12 +94,22 @@ fn main() {
     let seconds = best(|| {
         let mut memory = Memory::new();
         let out = memory.hold(vec![0; 4 * 256]);
-        let mut spin = launch(&program, "spin", Params::new().u64(out).u32(20_000).done(), Vec::new());
+        let mut spin = launch(
+            &program,
+            "spin",
+            Params::new().u64(out).u32(20_000).done(),
+            Vec::new(),
+        );
         spin.block = [256, 1, 1];
         spin.step_budget = 0;
-        instructions = run(&mut memory, spin).expect("a loop that ends").thread_instructions;
+        instructions = run(&mut memory, spin)
+            .expect("a loop that ends")
+            .thread_instructions;
     });
-    println!("compute loop: {:.0} million thread instructions a second", instructions as f64 / seconds / 1e6);
+    println!(
+        "compute loop: {:.0} million thread instructions a second",
+        instructions as f64 / seconds / 1e6
+    );
 
     let program = lower(AXPY);
     let n = 1 << 22;
@@ -114,5 +124,8 @@ fn main() {
         axpy.step_budget = 0;
         run(&mut memory, axpy).expect("an axpy without a fault");
     });
-    println!("axpy: {:.1} million elements a second", n as f64 / seconds / 1e6);
+    println!(
+        "axpy: {:.1} million elements a second",
+        n as f64 / seconds / 1e6
+    );
 }

@@ -29,8 +29,15 @@ impl WindowCache {
     }
 
     #[inline]
-    fn find<M: GlobalMemory>(&mut self, memory: &mut M, address: u64) -> Result<Window, MemoryFault> {
-        let at = self.windows.iter().position(|w| w.start <= address && address < w.end);
+    fn find<M: GlobalMemory>(
+        &mut self,
+        memory: &mut M,
+        address: u64,
+    ) -> Result<Window, MemoryFault> {
+        let at = self
+            .windows
+            .iter()
+            .position(|w| w.start <= address && address < w.end);
         match at {
             Some(0) => Ok(self.windows[0]),
             Some(at) => {
@@ -114,9 +121,13 @@ impl<M: GlobalMemory> Reach<'_, M> {
                 return Ok(());
             }
         }
+        // A load that changes none of the registers of its address can be run again.
+        let again = to.iter().all(|to| to.reg != target.base);
         for lane in lanes(mask) {
-            self.load_lane(frame, lane, target.space.place(addresses[lane]), ty, order, to)
-                .map_err(|trouble| blame(trouble, lane, addresses[lane]))?;
+            let place = target.space.place(addresses[lane]);
+            let retries = again && matches!(place, Place::Shared(None, _));
+            self.load_lane(frame, lane, place, ty, order, to)
+                .map_err(|trouble| blame(Trouble { retries, ..trouble }, lane, addresses[lane]))?;
         }
         Ok(())
     }
@@ -171,7 +182,9 @@ impl<M: GlobalMemory> Reach<'_, M> {
                     let mut row = [0; 32];
                     if dense && to_usize(size) == 4 {
                         let start = to_usize_wide(addresses[0] - window.start);
-                        let Some(piece) = data.get(start..start + 128) else { return Ok(false) };
+                        let Some(piece) = data.get(start..start + 128) else {
+                            return Ok(false);
+                        };
                         for (word, bytes) in row.iter_mut().zip(piece.chunks_exact(4)) {
                             *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
                         }
@@ -192,7 +205,8 @@ impl<M: GlobalMemory> Reach<'_, M> {
                 (16, _) => {
                     for lane in lanes(mask) {
                         let at = addresses[lane] - window.start + skip;
-                        let value = u128::from(double(data, at)) | u128::from(double(data, at + 8)) << 64;
+                        let value =
+                            u128::from(double(data, at)) | u128::from(double(data, at + 8)) << 64;
                         frame.set_lane(*to, lane, value);
                     }
                 }
@@ -221,7 +235,11 @@ impl<M: GlobalMemory> Reach<'_, M> {
         access: Access,
     ) {
         if dense {
-            self.memory.touch(window, addresses[0]..addresses[31] + u64::from(size), access);
+            self.memory.touch(
+                window,
+                addresses[0]..addresses[31] + u64::from(size),
+                access,
+            );
             return;
         }
         let mut run = 0..0;
@@ -259,7 +277,11 @@ impl<M: GlobalMemory> Reach<'_, M> {
             let mut wide = [0; 16];
             wide[..bytes.len()].copy_from_slice(bytes);
             let value = u128::from_le_bytes(wide);
-            let value = if element == 16 { value } else { u128::from(extend(value as u64, ty, to.bits)) };
+            let value = if element == 16 {
+                value
+            } else {
+                u128::from(extend(value as u64, ty, to.bits))
+            };
             frame.set_lane(*to, lane, value);
         }
         Ok(())
@@ -281,7 +303,12 @@ impl<M: GlobalMemory> Reach<'_, M> {
                 let (rank, who) = self.block_of(rank, lane)?;
                 check_aligned("shared", offset, size)?;
                 for (at, piece) in (0_u64..).step_by(16).zip(bytes.chunks_mut(16)) {
-                    let value = self.shared[rank].load(who, offset + at, piece.len() as u32, strength(order))?;
+                    let value = self.shared[rank].load(
+                        who,
+                        offset + at,
+                        piece.len() as u32,
+                        strength(order),
+                    )?;
                     piece.copy_from_slice(&value.to_le_bytes()[..piece.len()]);
                 }
                 Ok(())
@@ -294,7 +321,11 @@ impl<M: GlobalMemory> Reach<'_, M> {
                     piece.copy_from_slice(&value.to_le_bytes()[..piece.len()]);
                     written |= some;
                 }
-                if written { Ok(()) } else { Err(Trouble::uninitialised("local", u64::from(offset), size)) }
+                if written {
+                    Ok(())
+                } else {
+                    Err(Trouble::uninitialised("local", u64::from(offset), size))
+                }
             }
             Place::Param(offset) => {
                 let start = to_usize_wide(offset);
@@ -315,14 +346,20 @@ impl<M: GlobalMemory> Reach<'_, M> {
     }
 
     fn block_of(&self, rank: Option<u32>, lane: usize) -> Result<(usize, Option<Who>), Trouble> {
-        let own = Some(Who { warp: self.warp, lane });
+        let own = Some(Who {
+            warp: self.warp,
+            lane,
+        });
         match rank.map(|rank| rank as usize) {
             None => Ok((self.rank, own)),
             Some(rank) if rank == self.rank => Ok((rank, own)),
             Some(rank) if rank < self.shared.len() => Ok((rank, None)),
             Some(rank) => Err(Trouble::new(
                 FaultKind::IllegalAddress,
-                format!("access of shared memory of block {rank} of a cluster of {}", self.shared.len()),
+                format!(
+                    "access of shared memory of block {rank} of a cluster of {}",
+                    self.shared.len()
+                ),
             )),
         }
     }
@@ -338,7 +375,9 @@ impl<M: GlobalMemory> Reach<'_, M> {
             let whose = self.memory.describe(address);
             return Err(Trouble::new(
                 FaultKind::IllegalAddress,
-                format!("{what} of {size} bytes at {address:#x}, of which {beyond} lie past the end of {whose}"),
+                format!(
+                    "{what} of {size} bytes at {address:#x}, of which {beyond} lie past the end of {whose}"
+                ),
             ));
         }
         check_aligned("global", address, size)?;
@@ -353,7 +392,11 @@ impl<M: GlobalMemory> Reach<'_, M> {
         } else {
             let from = self.memory.bytes(&window);
             let at = address - window.start;
-            if from.written.as_ref().is_some_and(|written| !any(written, at, size)) {
+            if from
+                .written
+                .as_ref()
+                .is_some_and(|written| !any(written, at, size))
+            {
                 let whose = self.memory.describe(address);
                 let mut trouble = Trouble::uninitialised("global", address, size);
                 trouble.message = format!("{}: {whose}", trouble.message);
@@ -367,7 +410,8 @@ impl<M: GlobalMemory> Reach<'_, M> {
         if let Some(races) = &mut self.races {
             races.read(self.block, address, size, strong)?;
         }
-        self.memory.touch(&window, address..address + u64::from(size), Access::Read);
+        self.memory
+            .touch(&window, address..address + u64::from(size), Access::Read);
         Ok(())
     }
 
@@ -412,8 +456,14 @@ impl<M: GlobalMemory> Reach<'_, M> {
                 piece.copy_from_slice(&frame.lane_wide(*from, lane).to_le_bytes()[..element]);
             }
             let place = target.space.place(addresses[lane]);
-            self.store_bytes(frame.local_end, lane, place, order, &bytes[..to_usize(size)])
-                .map_err(|trouble| blame(trouble, lane, addresses[lane]))?;
+            self.store_bytes(
+                frame.local_end,
+                lane,
+                place,
+                order,
+                &bytes[..to_usize(size)],
+            )
+            .map_err(|trouble| blame(trouble, lane, addresses[lane]))?;
         }
         Ok(())
     }
@@ -502,7 +552,9 @@ impl<M: GlobalMemory> Reach<'_, M> {
                     let whose = self.memory.describe(address);
                     return Err(Trouble::new(
                         FaultKind::ReadOnly,
-                        format!("store of {size} bytes at {address:#x} to memory that the kernel may only read: {whose}"),
+                        format!(
+                            "store of {size} bytes at {address:#x} to memory that the kernel may only read: {whose}"
+                        ),
                     ));
                 }
                 if window.host_visible {
@@ -521,7 +573,8 @@ impl<M: GlobalMemory> Reach<'_, M> {
                 if let Some(races) = &mut self.races {
                     races.write(self.block, address, size, order.strong)?;
                 }
-                self.memory.touch(&window, address..address + u64::from(size), Access::Write);
+                self.memory
+                    .touch(&window, address..address + u64::from(size), Access::Write);
                 Ok(())
             }
             Place::Shared(rank, offset) => {
@@ -531,7 +584,13 @@ impl<M: GlobalMemory> Reach<'_, M> {
                     let mut wide = [0; 16];
                     wide[..piece.len()].copy_from_slice(piece);
                     let value = u128::from_le_bytes(wide);
-                    self.shared[rank].store(who, offset + at, piece.len() as u32, value, strength(order))?;
+                    self.shared[rank].store(
+                        who,
+                        offset + at,
+                        piece.len() as u32,
+                        value,
+                        strength(order),
+                    )?;
                 }
                 Ok(())
             }
@@ -540,7 +599,12 @@ impl<M: GlobalMemory> Reach<'_, M> {
                 for (at, piece) in (0_u32..).step_by(8).zip(bytes.chunks(8)) {
                     let mut wide = [0; 8];
                     wide[..piece.len()].copy_from_slice(piece);
-                    self.local.store(lane, offset + at, piece.len() as u32, u64::from_le_bytes(wide));
+                    self.local.store(
+                        lane,
+                        offset + at,
+                        piece.len() as u32,
+                        u64::from_le_bytes(wide),
+                    );
                 }
                 Ok(())
             }
@@ -573,7 +637,10 @@ impl<M: GlobalMemory> Reach<'_, M> {
                 self.shared[rank].update(who, offset, size, update)?
             }
             Place::Local(_) | Place::Param(_) => {
-                let order = Ordering { strong: true, fence: false };
+                let order = Ordering {
+                    strong: true,
+                    fence: false,
+                };
                 let mut bytes = [0; 16];
                 let bytes = &mut bytes[..to_usize(size)];
                 self.load_bytes(local_end, lane, place, order, bytes)?;
@@ -600,7 +667,9 @@ impl<M: GlobalMemory> Reach<'_, M> {
             let whose = self.memory.describe(address);
             return Err(Trouble::new(
                 FaultKind::ReadOnly,
-                format!("atomic operation at {address:#x} on memory that the kernel may only read: {whose}"),
+                format!(
+                    "atomic operation at {address:#x} on memory that the kernel may only read: {whose}"
+                ),
             ));
         }
         let old = if window.host_visible {
@@ -619,7 +688,9 @@ impl<M: GlobalMemory> Reach<'_, M> {
             }
             let at = to_usize_wide(at);
             let mut wide = [0; 16];
-            let Some(piece) = bytes.data.get_mut(at..at + to_usize(size)) else { return Ok(0) };
+            let Some(piece) = bytes.data.get_mut(at..at + to_usize(size)) else {
+                return Ok(0);
+            };
             wide[..piece.len()].copy_from_slice(piece);
             let old = u128::from_le_bytes(wide);
             piece.copy_from_slice(&update(old).to_le_bytes()[..to_usize(size)]);
@@ -628,7 +699,8 @@ impl<M: GlobalMemory> Reach<'_, M> {
         if let Some(races) = &mut self.races {
             races.write(self.block, address, size, true)?;
         }
-        self.memory.touch(&window, address..address + u64::from(size), Access::Atomic);
+        self.memory
+            .touch(&window, address..address + u64::from(size), Access::Atomic);
         Ok(old)
     }
 
@@ -647,7 +719,11 @@ impl<M: GlobalMemory> Reach<'_, M> {
             }
             Place::Shared(rank, offset) => {
                 let rank = rank.map_or(self.rank, |rank| rank as usize);
-                self.shared.get(rank)?.bytes().get(to_usize_wide(offset)).copied()
+                self.shared
+                    .get(rank)?
+                    .bytes()
+                    .get(to_usize_wide(offset))
+                    .copied()
             }
             Place::Local(offset) => {
                 let offset = u32::try_from(offset).ok()?;
@@ -665,7 +741,11 @@ fn blame(mut trouble: Trouble, lane: usize, address: u64) -> Trouble {
 }
 
 fn strength(order: Ordering) -> Strength {
-    if order.strong { Strength::Strong } else { Strength::Weak }
+    if order.strong {
+        Strength::Strong
+    } else {
+        Strength::Weak
+    }
 }
 
 /// Lowest and highest address, if all lanes go to global memory.
@@ -694,9 +774,11 @@ fn global_range(space: Space, addresses: &[u64; 32], mask: u32) -> Option<(u64, 
 fn is_dense(addresses: &[u64; 32], mask: u32, size: u32) -> bool {
     let first = addresses[0];
     mask == u32::MAX
-        && (0_u64..).zip(addresses).fold(true, |dense, (lane, address)| {
-            dense & (*address == first.wrapping_add(lane * u64::from(size)))
-        })
+        && (0_u64..)
+            .zip(addresses)
+            .fold(true, |dense, (lane, address)| {
+                dense & (*address == first.wrapping_add(lane * u64::from(size)))
+            })
 }
 
 fn to_usize(value: u32) -> usize {
@@ -710,7 +792,8 @@ fn to_usize_wide(value: u64) -> usize {
 #[inline(always)]
 fn word(data: &[u8], at: u64) -> u32 {
     let at = to_usize_wide(at);
-    data.get(at..at + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    data.get(at..at + 4)
+        .map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
 }
 
 #[inline(always)]
@@ -737,11 +820,17 @@ fn extend(value: u64, ty: Type, bits: u32) -> u64 {
 }
 
 fn check_aligned(space: &str, address: u64, size: u32) -> Result<(), Trouble> {
-    if address % u64::from(size) == 0 { Ok(()) } else { Err(Trouble::misaligned(space, address, size)) }
+    if address % u64::from(size) == 0 {
+        Ok(())
+    } else {
+        Err(Trouble::misaligned(space, address, size))
+    }
 }
 
 fn check_local(offset: u64, size: u32, end: u32) -> Result<u32, Trouble> {
-    let inside = offset.checked_add(u64::from(size)).is_some_and(|last| last <= u64::from(end));
+    let inside = offset
+        .checked_add(u64::from(size))
+        .is_some_and(|last| last <= u64::from(end));
     match u32::try_from(offset) {
         Ok(offset) if inside => {
             check_aligned("local", u64::from(offset), size)?;
@@ -749,7 +838,9 @@ fn check_local(offset: u64, size: u32, end: u32) -> Result<u32, Trouble> {
         }
         _ => Err(Trouble::new(
             FaultKind::IllegalAddress,
-            format!("access of {size} bytes of local memory at {offset:#x}, outside of the thread's {end} bytes"),
+            format!(
+                "access of {size} bytes of local memory at {offset:#x}, outside of the thread's {end} bytes"
+            ),
         )),
     }
 }
@@ -760,15 +851,21 @@ fn outside(address: u64, size: u32, what: &str, fault: &MemoryFault) -> Trouble 
         MemoryFault::Unmapped(why) if why.is_empty() => "outside of every allocation".to_owned(),
         MemoryFault::Freed(why) if why.is_empty() => "in memory that was freed".to_owned(),
         MemoryFault::Host(why) if why.is_empty() => "an address of pageable host memory".to_owned(),
-        MemoryFault::Unmapped(why) | MemoryFault::Freed(why) | MemoryFault::Host(why) => why.clone(),
+        MemoryFault::Unmapped(why) | MemoryFault::Freed(why) | MemoryFault::Host(why) => {
+            why.clone()
+        }
     };
-    Trouble::new(FaultKind::IllegalAddress, format!("{what} of {size} bytes at {address:#x}: {why}"))
+    Trouble::new(
+        FaultKind::IllegalAddress,
+        format!("{what} of {size} bytes at {address:#x}: {why}"),
+    )
 }
 
 /// Whether any of the bytes has its bit.
 #[inline]
 fn any(bits: &[u64], from: u64, count: u32) -> bool {
-    pieces(from, u64::from(count)).any(|(at, mask)| bits.get(at).is_some_and(|word| word & mask != 0))
+    pieces(from, u64::from(count))
+        .any(|(at, mask)| bits.get(at).is_some_and(|word| word & mask != 0))
 }
 
 #[inline]

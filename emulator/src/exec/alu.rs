@@ -22,7 +22,9 @@ pub(crate) enum Alu {
     Pack(Pack),
     /// `slct`: a where c is not below zero.
     SelectSigned,
-    SelectFloat { ftz: bool },
+    SelectFloat {
+        ftz: bool,
+    },
     /// `set`: the value that says yes.
     Set(Comparison, u64),
     /// `set` on both halves, each answering by itself.
@@ -58,7 +60,11 @@ impl Alu {
             Self::Convert(convert) => convert.eval(a, b),
             Self::Pack(pack) => pack.eval(a, b, c),
             Self::SelectSigned => {
-                if c & mask(32) >> 31 << 31 == 0 { a } else { b }
+                if c & mask(32) >> 31 << 31 == 0 {
+                    a
+                } else {
+                    b
+                }
             }
             Self::SelectFloat { ftz } => {
                 let c = if ftz { Format::F32.flush(c) } else { c };
@@ -66,10 +72,17 @@ impl Alu {
                 if below || Format::F32.is_nan(c) { b } else { a }
             }
             Self::Set(comparison, yes) => {
-                if comparison.holds(a, b) { yes } else { 0 }
+                if comparison.holds(a, b) {
+                    yes
+                } else {
+                    0
+                }
             }
             Self::SetPair(comparison, yes) => {
-                halves([a, b, c], |[a, b, _]| if comparison.holds(a, b) { yes } else { 0 })
+                halves(
+                    [a, b, c],
+                    |[a, b, _]| if comparison.holds(a, b) { yes } else { 0 },
+                )
             }
         }
     }
@@ -94,7 +107,12 @@ pub(crate) struct Signature {
 fn signature(alu: Alu, result: Type, operands: &[Type]) -> Signature {
     let mut all = [Type::B32; 4];
     all[..operands.len()].copy_from_slice(operands);
-    Signature { alu, result, operands: all, count: operands.len() }
+    Signature {
+        alu,
+        result,
+        operands: all,
+        count: operands.len(),
+    }
 }
 
 /// The modifiers of one instruction, each to be used once.
@@ -104,7 +122,9 @@ pub(crate) struct Modifiers<'a> {
 
 impl<'a> Modifiers<'a> {
     pub(crate) fn new(modifiers: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { left: modifiers.into_iter().collect() }
+        Self {
+            left: modifiers.into_iter().collect(),
+        }
     }
 
     /// Takes a modifier, if it is there.
@@ -120,8 +140,11 @@ impl<'a> Modifiers<'a> {
 
     /// Takes the first modifier that `read` understands.
     pub(crate) fn find<T>(&mut self, read: impl Fn(&'a str) -> Option<T>) -> Option<T> {
-        let (at, value) =
-            self.left.iter().enumerate().find_map(|(at, modifier)| Some((at, read(modifier)?)))?;
+        let (at, value) = self
+            .left
+            .iter()
+            .enumerate()
+            .find_map(|(at, modifier)| Some((at, read(modifier)?)))?;
         self.left.remove(at);
         Some(value)
     }
@@ -153,7 +176,10 @@ pub(crate) fn parse(opcode: &str, modifiers: &[&str], operands: usize) -> Option
         "dp4a" | "dp2a" => parse_dot(opcode, &mut words),
         _ => parse_typed(opcode, &mut words, operands),
     }?;
-    words.all_used().then_some(found).filter(|found| found.count == operands)
+    words
+        .all_used()
+        .then_some(found)
+        .filter(|found| found.count == operands)
 }
 
 fn parse_typed(opcode: &str, words: &mut Modifiers<'_>, operands: usize) -> Option<Signature> {
@@ -173,7 +199,10 @@ fn parse_typed(opcode: &str, words: &mut Modifiers<'_>, operands: usize) -> Opti
 
 fn parse_integer(opcode: &str, words: &mut Modifiers<'_>, ty: Type) -> Option<Signature> {
     use IntOp as O;
-    let int = Int { bits: ty.bits(), signed: ty.is_signed() };
+    let int = Int {
+        bits: ty.bits(),
+        signed: ty.is_signed(),
+    };
     if int.bits == 8 {
         return None;
     }
@@ -222,15 +251,25 @@ fn parse_integer(opcode: &str, words: &mut Modifiers<'_>, ty: Type) -> Option<Si
         }
         ("shr", None, false) => Some(signature(Alu::Int(O::Shr, int), ty, &[ty, Type::U32])),
         ("bfind", None, false) if int.bits >= 32 => {
-            let op = if words.take("shiftamt") { O::BfindShift } else { O::Bfind };
+            let op = if words.take("shiftamt") {
+                O::BfindShift
+            } else {
+                O::Bfind
+            };
             Some(signature(Alu::Int(op, int), Type::U32, &[ty]))
         }
-        ("bfe", None, false) if int.bits >= 32 => {
-            Some(signature(Alu::Int(O::Bfe, int), ty, &[ty, Type::U32, Type::U32]))
-        }
+        ("bfe", None, false) if int.bits >= 32 => Some(signature(
+            Alu::Int(O::Bfe, int),
+            ty,
+            &[ty, Type::U32, Type::U32],
+        )),
         ("szext", None, false) if int.bits == 32 => {
             let wrap = parse_wrap(words)?;
-            Some(signature(Alu::Int(O::Szext { wrap }, int), ty, &[ty, Type::U32]))
+            Some(signature(
+                Alu::Int(O::Szext { wrap }, int),
+                ty,
+                &[ty, Type::U32],
+            ))
         }
         _ => None,
     }
@@ -246,7 +285,10 @@ fn parse_wrap(words: &mut Modifiers<'_>) -> Option<bool> {
 
 fn parse_bits(opcode: &str, words: &mut Modifiers<'_>, ty: Type) -> Option<Signature> {
     use IntOp as O;
-    let int = Int { bits: ty.bits(), signed: false };
+    let int = Int {
+        bits: ty.bits(),
+        signed: false,
+    };
     if !matches!(int.bits, 16 | 32 | 64) {
         return None;
     }
@@ -275,7 +317,10 @@ fn parse_bits(opcode: &str, words: &mut Modifiers<'_>, ty: Type) -> Option<Signa
 
 /// `add`, `min` and `max` on pairs of 16-bit integers.
 fn parse_pair(opcode: &str, words: &mut Modifiers<'_>, ty: Type) -> Option<Signature> {
-    let int = Int { bits: 32, signed: ty == Type::S16x2 };
+    let int = Int {
+        bits: 32,
+        signed: ty == Type::S16x2,
+    };
     let mut relu = || int.signed && words.take("relu");
     let op = match opcode {
         "add" => IntOp::AddPair,
@@ -326,7 +371,12 @@ fn parse_float(
         Clamp::None
     };
     // Half precision takes `.noftz` on additions in memory only; there it is no arithmetic.
-    let float = Float { format, round: round.unwrap_or(Round::Nearest), ftz, clamp };
+    let float = Float {
+        format,
+        round: round.unwrap_or(Round::Nearest),
+        ftz,
+        clamp,
+    };
     let rounds = |op| match op {
         FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Fma => true,
         FloatOp::Div | FloatOp::Rcp | FloatOp::Sqrt => clamp == Clamp::None,
@@ -355,7 +405,11 @@ fn parse_float(
     if !rounds(op) || count > 3 {
         return None;
     }
-    let alu = if pair { Alu::FloatPair(op, float) } else { Alu::Float(op, float) };
+    let alu = if pair {
+        Alu::FloatPair(op, float)
+    } else {
+        Alu::Float(op, float)
+    };
     Some(signature(alu, ty, &[ty; 3][..count]))
 }
 
@@ -388,8 +442,16 @@ fn parse_approx(
     if !exists {
         return None;
     }
-    let op = ApproxOp { function, format, ftz };
-    let alu = if ty.kind() == Kind::Packed { Alu::ApproxPair(op) } else { Alu::Approx(op) };
+    let op = ApproxOp {
+        function,
+        format,
+        ftz,
+    };
+    let alu = if ty.kind() == Kind::Packed {
+        Alu::ApproxPair(op)
+    } else {
+        Alu::Approx(op)
+    };
     Some(signature(alu, ty, &[ty; 2][..operands.min(2)]))
 }
 
@@ -418,7 +480,10 @@ fn parse_prmt(words: &mut Modifiers<'_>) -> Option<Signature> {
         })
     });
     let op = IntOp::Prmt(mode.unwrap_or(Permute::Index));
-    let int = Int { bits: 32, signed: false };
+    let int = Int {
+        bits: 32,
+        signed: false,
+    };
     Some(signature(Alu::Int(op, int), Type::B32, &[Type::B32; 3]))
 }
 
@@ -430,9 +495,20 @@ fn parse_shf(words: &mut Modifiers<'_>) -> Option<Signature> {
     })?;
     let wrap = parse_wrap(words)?;
     words.take("b32").then_some(())?;
-    let op = if left { IntOp::ShfLeft { wrap } } else { IntOp::ShfRight { wrap } };
-    let int = Int { bits: 32, signed: false };
-    Some(signature(Alu::Int(op, int), Type::B32, &[Type::B32, Type::B32, Type::U32]))
+    let op = if left {
+        IntOp::ShfLeft { wrap }
+    } else {
+        IntOp::ShfRight { wrap }
+    };
+    let int = Int {
+        bits: 32,
+        signed: false,
+    };
+    Some(signature(
+        Alu::Int(op, int),
+        Type::B32,
+        &[Type::B32, Type::B32, Type::U32],
+    ))
 }
 
 fn parse_dot(opcode: &str, words: &mut Modifiers<'_>) -> Option<Signature> {
@@ -455,11 +531,19 @@ fn parse_dot(opcode: &str, words: &mut Modifiers<'_>) -> Option<Signature> {
         IntOp::Dp2a(a.is_signed(), b.is_signed(), high)
     };
     let result = if signed { Type::S32 } else { Type::U32 };
-    Some(signature(Alu::Int(op, Int { bits: 32, signed }), result, &[Type::B32, Type::B32, result]))
+    Some(signature(
+        Alu::Int(op, Int { bits: 32, signed }),
+        result,
+        &[Type::B32, Type::B32, result],
+    ))
 }
 
 /// Reads the word of a comparison for a type.
-pub(crate) fn parse_comparison(words: &mut Modifiers<'_>, ty: Type, ftz: bool) -> Option<Comparison> {
+pub(crate) fn parse_comparison(
+    words: &mut Modifiers<'_>,
+    ty: Type,
+    ftz: bool,
+) -> Option<Comparison> {
     let name = words.find(|word| {
         const NAMES: [&str; 18] = [
             "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu",
@@ -488,13 +572,23 @@ pub(crate) fn parse_comparison(words: &mut Modifiers<'_>, ty: Type, ftz: bool) -
             Some(Comparison::Float(order, format, ftz))
         }
         (Kind::Bits, _) if !float_only && !unsigned_only && !ftz => {
-            matches!(order, Order::Equal | Order::NotEqual)
-                .then_some(Comparison::Int(order, Int { bits: ty.bits(), signed: false }))
+            matches!(order, Order::Equal | Order::NotEqual).then_some(Comparison::Int(
+                order,
+                Int {
+                    bits: ty.bits(),
+                    signed: false,
+                },
+            ))
         }
         (Kind::Unsigned | Kind::Signed, _) if !float_only && !ftz => {
             let signed = ty.is_signed();
-            (!signed || !unsigned_only)
-                .then_some(Comparison::Int(order, Int { bits: ty.bits(), signed }))
+            (!signed || !unsigned_only).then_some(Comparison::Int(
+                order,
+                Int {
+                    bits: ty.bits(),
+                    signed,
+                },
+            ))
         }
         _ => None,
     }
@@ -546,9 +640,21 @@ fn parse_convert(words: &mut Modifiers<'_>, operands: usize) -> Option<Signature
     if !is_value(to) || !is_value(from) {
         return None;
     }
-    let convert =
-        Convert { to, from, round, integral: integral.is_some(), ftz, sat, relu, satfinite };
-    let count = if to.kind() == Kind::Packed && from.kind() == Kind::Float { 2 } else { 1 };
+    let convert = Convert {
+        to,
+        from,
+        round,
+        integral: integral.is_some(),
+        ftz,
+        sat,
+        relu,
+        satfinite,
+    };
+    let count = if to.kind() == Kind::Packed && from.kind() == Kind::Float {
+        2
+    } else {
+        1
+    };
     Some(signature(Alu::Convert(convert), to, &[from; 2][..count]))
 }
 
@@ -566,6 +672,14 @@ fn parse_pack(words: &mut Modifiers<'_>, operands: usize) -> Option<Signature> {
         let bits = word.strip_prefix(['s', 'u'])?.parse().ok()?;
         [2, 4, 8, 16].contains(&bits).then_some((signed, bits))
     })?;
-    let alu = Alu::Pack(Pack { bits, signed, merges });
-    Some(signature(alu, Type::B32, &[Type::S32, Type::S32, Type::B32][..operands.min(3)]))
+    let alu = Alu::Pack(Pack {
+        bits,
+        signed,
+        merges,
+    });
+    Some(signature(
+        alu,
+        Type::B32,
+        &[Type::S32, Type::S32, Type::B32][..operands.min(3)],
+    ))
 }

@@ -87,7 +87,11 @@ impl Float {
             };
             exact.encode(format, self.round)
         };
-        let result = if format.is_nan(result) { self.made_nan() } else { result };
+        let result = if format.is_nan(result) {
+            self.made_nan()
+        } else {
+            result
+        };
         self.finish(result)
     }
 
@@ -95,7 +99,10 @@ impl Float {
         matches!(self.format, Format::F32 | Format::F64)
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "32-bit patterns travel in 64 bits")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "32-bit patterns travel in 64 bits"
+    )]
     fn native(self, op: FloatOp, a: u64, b: u64, c: u64) -> u64 {
         macro_rules! compute {
             ($a:expr, $b:expr, $c:expr) => {
@@ -137,7 +144,11 @@ impl Float {
     /// Flushes and clamps a result.
     pub(crate) fn finish(self, result: u64) -> u64 {
         let format = self.format;
-        let result = if self.ftz { format.flush(result) } else { result };
+        let result = if self.ftz {
+            format.flush(result)
+        } else {
+            result
+        };
         match self.clamp {
             Clamp::None => result,
             Clamp::Unit => {
@@ -148,21 +159,32 @@ impl Float {
                 }
             }
             Clamp::Relu => {
-                if format.is_negative(result) && !format.is_nan(result) { 0 } else { result }
+                if format.is_negative(result) && !format.is_nan(result) {
+                    0
+                } else {
+                    result
+                }
             }
         }
     }
 
     /// A NaN does not change its sign.
     fn unless_nan(self, operand: u64, result: u64) -> u64 {
-        if self.format.is_nan(operand) { self.quiet(operand) } else { result }
+        if self.format.is_nan(operand) {
+            self.quiet(operand)
+        } else {
+            result
+        }
     }
 
     fn select(self, a: u64, b: u64, nan: bool, xorsign: bool, wanted: Ordering) -> u64 {
         let format = self.format;
         let sign = (a ^ b) & format.negate(0);
-        let (a, b) =
-            if xorsign { (format.magnitude(a), format.magnitude(b)) } else { (a, b) };
+        let (a, b) = if xorsign {
+            (format.magnitude(a), format.magnitude(b))
+        } else {
+            (a, b)
+        };
         let picked = match (format.is_nan(a), format.is_nan(b)) {
             (true, true) => self.quiet(a),
             (true, false) => {
@@ -187,7 +209,11 @@ impl Float {
                 }
             }
         };
-        let signed = if xorsign && !format.is_nan(picked) { picked | sign } else { picked };
+        let signed = if xorsign && !format.is_nan(picked) {
+            picked | sign
+        } else {
+            picked
+        };
         self.finish(signed)
     }
 }
@@ -196,7 +222,11 @@ impl Float {
 fn total_order(format: Format, a: u64, b: u64) -> Ordering {
     let key = |bits: u64| {
         let magnitude = format.magnitude(bits).cast_signed();
-        if format.is_negative(bits) { -1 - magnitude } else { magnitude }
+        if format.is_negative(bits) {
+            -1 - magnitude
+        } else {
+            magnitude
+        }
     };
     key(a).cmp(&key(b))
 }

@@ -20,17 +20,28 @@ impl Int {
     }
 
     /// The lowest bits of a number of any size.
-    #[expect(clippy::cast_possible_truncation, reason = "the lower bits are what is wanted")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the lower bits are what is wanted"
+    )]
     fn wrap(self, value: i128) -> u64 {
         value.cast_unsigned() as u64 & mask(self.bits)
     }
 
     pub(crate) fn min(self) -> i128 {
-        if self.signed { -(1 << (self.bits - 1)) } else { 0 }
+        if self.signed {
+            -(1 << (self.bits - 1))
+        } else {
+            0
+        }
     }
 
     pub(crate) fn max(self) -> i128 {
-        if self.signed { (1 << (self.bits - 1)) - 1 } else { (1 << self.bits) - 1 }
+        if self.signed {
+            (1 << (self.bits - 1)) - 1
+        } else {
+            (1 << self.bits) - 1
+        }
     }
 
     fn saturate(self, value: i128) -> u64 {
@@ -94,26 +105,41 @@ pub(crate) enum IntOp {
     Bfi,
     Fns,
     Prmt(Permute),
-    ShfLeft { wrap: bool },
-    ShfRight { wrap: bool },
+    ShfLeft {
+        wrap: bool,
+    },
+    ShfRight {
+        wrap: bool,
+    },
     Lop3(u8),
-    Szext { wrap: bool },
-    Bmsk { wrap: bool },
+    Szext {
+        wrap: bool,
+    },
+    Bmsk {
+        wrap: bool,
+    },
     /// The sum of four products of bytes; whether those of a and of b are signed.
     Dp4a(bool, bool),
     /// The sum of two products of a half and a byte, the upper bytes if so.
     Dp2a(bool, bool, bool),
     /// Applies to the halves of a 32-bit register.
     AddPair,
-    MinPair { relu: bool },
-    MaxPair { relu: bool },
+    MinPair {
+        relu: bool,
+    },
+    MaxPair {
+        relu: bool,
+    },
 }
 
 /// Computes `op` on `a`, `b`, `c` and `d`, as many of them as it has operands.
 pub(crate) fn eval(op: IntOp, int: Int, [a, b, c, d]: [u64; 4]) -> u64 {
     use IntOp as O;
     let (x, y, z) = (int.value(a), int.value(b), int.value(c));
-    let wide = Int { bits: (int.bits * 2).min(64), ..int };
+    let wide = Int {
+        bits: (int.bits * 2).min(64),
+        ..int
+    };
     match op {
         O::Add => int.wrap(x + y),
         O::Sub => int.wrap(x - y),
@@ -159,7 +185,8 @@ pub(crate) fn eval(op: IntOp, int: Int, [a, b, c, d]: [u64; 4]) -> u64 {
         O::Prmt(mode) => permute(mode, a, b, c),
         O::ShfLeft { wrap } => {
             let by = funnel_shift(c, wrap);
-            ((b << 32 | a & mask(32)).wrapping_shl(by) >> 32 | if by == 32 { a } else { 0 }) & mask(32)
+            ((b << 32 | a & mask(32)).wrapping_shl(by) >> 32 | if by == 32 { a } else { 0 })
+                & mask(32)
         }
         O::ShfRight { wrap } => ((b << 32 | a & mask(32)) >> funnel_shift(c, wrap)) & mask(32),
         O::Lop3(table) => lop3(table, a, b, c),
@@ -215,7 +242,11 @@ fn mul24(int: Int, a: u64, b: u64) -> i128 {
 
 fn shift_left(int: Int, a: u64, b: u64) -> u64 {
     let by = b & mask(32);
-    if by >= u64::from(int.bits) { 0 } else { (a << by) & mask(int.bits) }
+    if by >= u64::from(int.bits) {
+        0
+    } else {
+        (a << by) & mask(int.bits)
+    }
 }
 
 fn bfind(int: Int, x: i128) -> Option<u32> {
@@ -226,14 +257,25 @@ fn bfind(int: Int, x: i128) -> Option<u32> {
 fn bit_field_extract(int: Int, a: u64, position: u64, length: u64) -> u64 {
     let (position, length) = field(int, position, length);
     let bits = u64::from(int.bits);
-    let sign_at = position.saturating_add(length).saturating_sub(1).min(bits - 1);
+    let sign_at = position
+        .saturating_add(length)
+        .saturating_sub(1)
+        .min(bits - 1);
     let negative = int.signed && length != 0 && a >> sign_at & 1 == 1;
     let value = a & mask(int.bits);
-    let taken = if position >= bits { 0 } else { value >> position };
+    let taken = if position >= bits {
+        0
+    } else {
+        value >> position
+    };
     let available = bits.saturating_sub(position);
     let kept = u32::try_from(length.min(available)).unwrap_or(64);
     let low = taken & mask(kept);
-    if negative { (low | !mask(kept)) & mask(int.bits) } else { low }
+    if negative {
+        (low | !mask(kept)) & mask(int.bits)
+    } else {
+        low
+    }
 }
 
 fn bit_field_insert(int: Int, a: u64, b: u64, position: u64, length: u64) -> u64 {
@@ -288,7 +330,11 @@ fn permute(mode: Permute, a: u64, b: u64, selector: u64) -> u64 {
             for lane in 0..4 {
                 let pick = selector >> (4 * lane);
                 let value = byte(pick);
-                let value = if pick & 8 == 0 { value } else { 0xff * (value >> 7) };
+                let value = if pick & 8 == 0 {
+                    value
+                } else {
+                    0xff * (value >> 7)
+                };
                 result |= value << (8 * lane);
             }
             return result;
@@ -303,7 +349,9 @@ fn permute(mode: Permute, a: u64, b: u64, selector: u64) -> u64 {
             [half, half + 1, half, half + 1]
         }
     };
-    (0_u32..).zip(picks).fold(0, |result, (lane, pick)| result | byte(pick) << (8 * lane))
+    (0_u32..)
+        .zip(picks)
+        .fold(0, |result, (lane, pick)| result | byte(pick) << (8 * lane))
 }
 
 fn funnel_shift(c: u64, wrap: bool) -> u32 {
@@ -337,9 +385,18 @@ fn dot<const N: usize>(
     b_at: [u32; N],
     (a_signed, b_signed): (bool, bool),
 ) -> u64 {
-    let a_part = Int { bits: a_bits, signed: a_signed };
-    let b_part = Int { bits: 8, signed: b_signed };
-    let products = a_at.iter().zip(b_at).map(|(a_at, b_at)| a_part.value(a >> a_at) * b_part.value(b >> b_at));
+    let a_part = Int {
+        bits: a_bits,
+        signed: a_signed,
+    };
+    let b_part = Int {
+        bits: 8,
+        signed: b_signed,
+    };
+    let products = a_at
+        .iter()
+        .zip(b_at)
+        .map(|(a_at, b_at)| a_part.value(a >> a_at) * b_part.value(b >> b_at));
     int.wrap(int.value(c) + products.sum::<i128>())
 }
 

@@ -39,7 +39,11 @@ impl ApproxOp {
         let input = |bits: u64| if self.ftz { format.flush(bits) } else { bits };
         let (x, y) = (to_f64(format, input(a)), to_f64(format, input(b)));
         let result = from_f64(format, self.compute(x, y));
-        if self.ftz { format.flush(result) } else { result }
+        if self.ftz {
+            format.flush(result)
+        } else {
+            result
+        }
     }
 
     fn compute(self, x: f64, y: f64) -> f64 {

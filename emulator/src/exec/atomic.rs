@@ -63,7 +63,9 @@ impl AtomicOp {
                 Kind::Packed => matches!(self.ty, Type::F16x2 | Type::Bf16x2),
                 _ => false,
             },
-            AtomicKind::And | AtomicKind::Or | AtomicKind::Xor => self.ty.kind() == Kind::Bits && wide,
+            AtomicKind::And | AtomicKind::Or | AtomicKind::Xor => {
+                self.ty.kind() == Kind::Bits && wide
+            }
             AtomicKind::Exchange => self.ty.kind() == Kind::Bits && bits >= 32,
             AtomicKind::CompareSwap => self.ty.kind() == Kind::Bits && bits >= 16,
             AtomicKind::Increment | AtomicKind::Decrement => self.ty == Type::U32,
@@ -75,7 +77,11 @@ impl AtomicOp {
         match self.kind {
             AtomicKind::Exchange => a,
             AtomicKind::CompareSwap => {
-                if old == a { b } else { old }
+                if old == a {
+                    b
+                } else {
+                    old
+                }
             }
             _ => u128::from(self.eval_word(old as u64, a as u64)),
         }
@@ -84,11 +90,21 @@ impl AtomicOp {
     fn eval_word(self, old: u64, a: u64) -> u64 {
         let bits = self.ty.bits();
         if let Some(format) = self.ty.format() {
-            let float =
-                Float { format, round: Round::Nearest, ftz: self.ftz, clamp: Clamp::None };
+            let float = Float {
+                format,
+                round: Round::Nearest,
+                ftz: self.ftz,
+                clamp: Clamp::None,
+            };
             let op = match self.kind {
-                AtomicKind::Min => FloatOp::Min { nan: false, xorsign: false },
-                AtomicKind::Max => FloatOp::Max { nan: false, xorsign: false },
+                AtomicKind::Min => FloatOp::Min {
+                    nan: false,
+                    xorsign: false,
+                },
+                AtomicKind::Max => FloatOp::Max {
+                    nan: false,
+                    xorsign: false,
+                },
                 _ => FloatOp::Add,
             };
             if self.ty.kind() == Kind::Packed {
@@ -109,8 +125,20 @@ impl AtomicOp {
             AtomicKind::Max if is_signed => signed(old).max(signed(a)).cast_unsigned(),
             AtomicKind::Min => old.min(a),
             AtomicKind::Max => old.max(a),
-            AtomicKind::Increment => if old >= a { 0 } else { old + 1 },
-            AtomicKind::Decrement => if old == 0 || old > a { a } else { old - 1 },
+            AtomicKind::Increment => {
+                if old >= a {
+                    0
+                } else {
+                    old + 1
+                }
+            }
+            AtomicKind::Decrement => {
+                if old == 0 || old > a {
+                    a
+                } else {
+                    old - 1
+                }
+            }
             AtomicKind::Exchange | AtomicKind::CompareSwap => a,
         };
         result & mask(bits)

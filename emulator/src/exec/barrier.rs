@@ -96,10 +96,23 @@ impl Barriers {
             None => barrier.arrived >= self.live,
         };
         if barrier.arrived > 0 && complete {
-            let Waiting { votes, voters, warps, expected, pc, .. } = std::mem::take(barrier);
+            let Waiting {
+                votes,
+                voters,
+                warps,
+                expected,
+                pc,
+                ..
+            } = std::mem::take(barrier);
             let some_ended = expected.is_none() && warps != self.warps;
             let without = some_ended.then_some(pc);
-            self.opened.push(Opened { id, votes, voters, warps, without });
+            self.opened.push(Opened {
+                id,
+                votes,
+                voters,
+                warps,
+                without,
+            });
         }
     }
 
@@ -118,7 +131,11 @@ impl Barriers {
         let passed = self
             .passed
             .iter()
-            .filter(|(join, _)| joins.get(**join as usize).is_some_and(|inside| inside.contains(&pc)))
+            .filter(|(join, _)| {
+                joins
+                    .get(**join as usize)
+                    .is_some_and(|inside| inside.contains(&pc))
+            })
             .fold(0, |all, (_, warps)| all | warps);
         let bypassing = passed & !arrived;
         (bypassing != 0).then(|| bypassing.trailing_zeros())
@@ -137,7 +154,10 @@ pub(crate) struct ClusterBarrier {
 
 impl ClusterBarrier {
     pub(crate) fn new(threads: u32) -> Self {
-        Self { live: threads, ..Self::default() }
+        Self {
+            live: threads,
+            ..Self::default()
+        }
     }
 
     pub(crate) fn arrive(&mut self, threads: u32) {

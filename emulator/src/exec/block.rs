@@ -53,7 +53,12 @@ impl Block {
         let threads: u32 = launch.block.iter().product();
         let warps = threads.div_ceil(32);
         let kernel = ground.program.kernel_function(launch.kernel);
-        let mut block = Self { place, warps: Vec::new(), barriers: Barriers::default(), next: 0 };
+        let mut block = Self {
+            place,
+            warps: Vec::new(),
+            barriers: Barriers::default(),
+            next: 0,
+        };
         block.barriers.live = threads;
         block.barriers.warps = low_bits(warps);
         ground.shared[place.rank as usize].begin();
@@ -135,7 +140,10 @@ impl Block {
             && let Some(warp) = self.barriers.bypassed(pc, ground.program.joins())
         {
             let cx = context!(self, ground);
-            let waiting = self.warps.iter().find(|warp| warp.groups.iter().any(|group| group.pc == pc));
+            let waiting = self
+                .warps
+                .iter()
+                .find(|warp| warp.groups.iter().any(|group| group.pc == pc));
             if let Some(waiting) = waiting {
                 let mask = waiting.live;
                 let message = format!(
@@ -164,15 +172,22 @@ impl Block {
 
     /// No thread of the block can go on before another block does.
     pub(crate) fn is_stuck(&self, cluster: &ClusterBarrier) -> bool {
-        !self.warps.iter().flat_map(|warp| &warp.groups).any(|group| match group.state {
-            State::Ready => true,
-            State::Cluster { phase } => cluster.phase > phase,
-            _ => false,
-        })
+        !self
+            .warps
+            .iter()
+            .flat_map(|warp| &warp.groups)
+            .any(|group| match group.state {
+                State::Ready => true,
+                State::Cluster { phase } => cluster.phase > phase,
+                _ => false,
+            })
     }
 
     /// The fault of a block in which nobody can go on.
-    pub(crate) fn deadlock_in<M: GlobalMemory>(&mut self, ground: &mut Ground<'_, M>) -> Box<Fault> {
+    pub(crate) fn deadlock_in<M: GlobalMemory>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+    ) -> Box<Fault> {
         let cx = context!(self, ground);
         deadlock(&self.warps, &cx)
     }
@@ -183,13 +198,23 @@ impl Block {
 }
 
 fn deadlock<M>(warps: &[Warp], cx: &Context<'_, M>) -> Box<Fault> {
-    let waits: Vec<String> = warps.iter().flat_map(|warp| warp.waits(cx)).take(8).collect();
+    let waits: Vec<String> = warps
+        .iter()
+        .flat_map(|warp| warp.waits(cx))
+        .take(8)
+        .collect();
     let groups = || warps.iter().flat_map(|warp| &warp.groups);
     let at_barrier = groups().any(|group| matches!(group.state, State::Barrier { .. }));
     let for_lanes = groups().any(|group| matches!(group.state, State::Sync { .. }));
     let (kind, what) = match (at_barrier, for_lanes) {
-        (true, _) => (FaultKind::DivergentBarrier, "divergent barrier: no thread can go on"),
-        (false, true) => (FaultKind::BadMask, "threads wait for lanes that do not come"),
+        (true, _) => (
+            FaultKind::DivergentBarrier,
+            "divergent barrier: no thread can go on",
+        ),
+        (false, true) => (
+            FaultKind::BadMask,
+            "threads wait for lanes that do not come",
+        ),
         (false, false) => (FaultKind::Deadlock, "no thread can go on"),
     };
     let trouble = Trouble::new(kind, format!("{what}: {}", waits.join("; ")));
@@ -213,5 +238,9 @@ fn deadlock<M>(warps: &[Warp], cx: &Context<'_, M>) -> Box<Fault> {
 }
 
 fn low_bits(count: u32) -> u32 {
-    if count >= 32 { u32::MAX } else { (1 << count) - 1 }
+    if count >= 32 {
+        u32::MAX
+    } else {
+        (1 << count) - 1
+    }
 }

@@ -157,7 +157,11 @@ pub(crate) enum CarryKind {
 pub(crate) enum Callee {
     Function(usize),
     /// The address of a function, and what a prototype says of it: bytes of each parameter and result.
-    Indirect { address: Reg, returns: Vec<u32>, params: Vec<u32> },
+    Indirect {
+        address: Reg,
+        returns: Vec<u32>,
+        params: Vec<u32>,
+    },
     Printf,
     AssertFail,
 }
@@ -167,7 +171,10 @@ pub(crate) enum Callee {
 pub(crate) enum Passed {
     Register(Dest),
     /// Bytes of the frame's local memory.
-    Bytes { offset: u32, size: u32 },
+    Bytes {
+        offset: u32,
+        size: u32,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -224,14 +231,43 @@ pub(crate) enum Op {
     SetP(Box<SetP>),
     Carry(Box<Carry>),
     /// Both are of one bank.
-    Move { to: Reg, from: Reg },
-    Select { to: Reg, a: Reg, b: Reg, flag: Flag },
-    TestP { property: super::alu_float::Property, format: super::number::Format, to: u32, a: Reg },
-    Logic { op: Logic, to: u32, a: Flag, b: Flag },
+    Move {
+        to: Reg,
+        from: Reg,
+    },
+    Select {
+        to: Reg,
+        a: Reg,
+        b: Reg,
+        flag: Flag,
+    },
+    TestP {
+        property: super::alu_float::Property,
+        format: super::number::Format,
+        to: u32,
+        a: Reg,
+    },
+    Logic {
+        op: Logic,
+        to: u32,
+        a: Flag,
+        b: Flag,
+    },
     /// The parts of `from`, lowest first.
-    Unpack { to: Box<[Dest]>, from: Reg, bits: u32 },
-    Pack { to: Dest, from: Box<[Reg]>, bits: u32 },
-    Special { to: Dest, special: Special },
+    Unpack {
+        to: Box<[Dest]>,
+        from: Reg,
+        bits: u32,
+    },
+    Pack {
+        to: Dest,
+        from: Box<[Reg]>,
+        bits: u32,
+    },
+    Special {
+        to: Dest,
+        special: Special,
+    },
     Load(Box<Load>),
     Store(Box<Store>),
     Atomic(Box<Atomic>),
@@ -242,12 +278,34 @@ pub(crate) enum Op {
     /// Waits until at most so many groups are left.
     CopyWait(u32),
     /// `cvta`: adds or takes off the base of a window.
-    Convert { to: Dest, from: Reg, space: Space, to_generic: bool },
-    IsSpace { to: u32, from: Reg, space: Space, cluster: bool },
-    MapShared { to: Dest, from: Reg, rank: Reg, generic: bool },
-    SharedRank { to: Dest, from: Reg, generic: bool },
+    Convert {
+        to: Dest,
+        from: Reg,
+        space: Space,
+        to_generic: bool,
+    },
+    IsSpace {
+        to: u32,
+        from: Reg,
+        space: Space,
+        cluster: bool,
+    },
+    MapShared {
+        to: Dest,
+        from: Reg,
+        rank: Reg,
+        generic: bool,
+    },
+    SharedRank {
+        to: Dest,
+        from: Reg,
+        generic: bool,
+    },
     Branch(u32),
-    BranchTable { targets: Box<[u32]>, index: Reg },
+    BranchTable {
+        targets: Box<[u32]>,
+        index: Reg,
+    },
     Call(Box<Call>),
     Return,
     Exit,
@@ -278,11 +336,21 @@ pub(crate) enum Preset {
     Bits(u64),
     Special(Special),
     /// The address of a variable that the loader placed.
-    Symbol { variable: usize, offset: i64 },
+    Symbol {
+        variable: usize,
+        offset: i64,
+    },
     /// The offset of a variable in shared memory, or the address in its window.
-    Shared { variable: usize, offset: i64, generic: bool },
+    Shared {
+        variable: usize,
+        offset: i64,
+        generic: bool,
+    },
     /// An address in the frame's local memory, or the address in its window.
-    Local { offset: i64, generic: bool },
+    Local {
+        offset: i64,
+        generic: bool,
+    },
     /// The address of a kernel parameter.
     Param(i64),
     Function(usize),

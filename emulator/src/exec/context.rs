@@ -98,13 +98,24 @@ impl Setting {
         let launch = &self.launch;
         Some(match preset {
             Preset::Bits(bits) => *bits,
-            Preset::Symbol { variable, offset } => {
-                launch.symbols.get(*variable).copied().unwrap_or(0).wrapping_add_signed(*offset)
-            }
-            Preset::Shared { variable, offset, generic } => {
+            Preset::Symbol { variable, offset } => launch
+                .symbols
+                .get(*variable)
+                .copied()
+                .unwrap_or(0)
+                .wrapping_add_signed(*offset),
+            Preset::Shared {
+                variable,
+                offset,
+                generic,
+            } => {
                 let base = self.shared_offsets.get(*variable).copied().unwrap_or(0);
                 let address = u64::from(base).wrapping_add_signed(*offset);
-                if *generic { SHARED.wrapping_add(address) } else { address }
+                if *generic {
+                    SHARED.wrapping_add(address)
+                } else {
+                    address
+                }
             }
             Preset::Param(offset) => PARAM.wrapping_add_signed(*offset),
             Preset::Function(index) => function_address(*index),
@@ -140,7 +151,9 @@ pub(crate) fn function_address(index: usize) -> u64 {
 pub(crate) fn function_at(address: u64) -> Option<usize> {
     let offset = address.checked_sub(CODE)?;
     let index = usize::try_from(offset / CODE_STRIDE).ok()?;
-    (offset % CODE_STRIDE == 0).then(|| index.checked_sub(1)).flatten()
+    (offset % CODE_STRIDE == 0)
+        .then(|| index.checked_sub(1))
+        .flatten()
 }
 
 impl FramePool {
@@ -201,7 +214,11 @@ impl<M> Context<'_, M> {
                 Preset::Special(special) => self.special(*special, warp),
                 Preset::Local { offset, generic } => {
                     let address = u64::from(local_base).wrapping_add_signed(*offset);
-                    [if *generic { LOCAL.wrapping_add(address) } else { address }; LANES]
+                    [if *generic {
+                        LOCAL.wrapping_add(address)
+                    } else {
+                        address
+                    }; LANES]
                 }
                 _ => continue,
             };
@@ -212,10 +229,18 @@ impl<M> Context<'_, M> {
 
     /// Whether an address lies in a constant variable of the module.
     pub(crate) fn is_constant(&self, address: u64) -> bool {
-        let variables = self.program.variables().iter().zip(self.setting.launch.symbols.iter());
+        let variables = self
+            .program
+            .variables()
+            .iter()
+            .zip(self.setting.launch.symbols.iter());
         variables
             .filter(|(variable, _)| variable.space == VariableSpace::Const)
-            .any(|(variable, start)| address.checked_sub(*start).is_some_and(|at| at < variable.size))
+            .any(|(variable, start)| {
+                address
+                    .checked_sub(*start)
+                    .is_some_and(|at| at < variable.size)
+            })
     }
 
     /// A special register for all lanes.
@@ -229,7 +254,18 @@ impl<M> Context<'_, M> {
         // Nanoseconds of an arbitrary day, at one a step.
         let timer = 1_700_000_000_000_000_000 + self.running.steps;
         match special {
-            Special::Tid(axis) => by_lane(&|lane| warp.thread(lane, block)[axis]),
+            Special::Tid(axis) => {
+                let mut next = warp.thread(0, block);
+                std::array::from_fn(|_| {
+                    let [x, y, z] = next;
+                    next = match (x + 1 < block[0], y + 1 < block[1]) {
+                        (true, _) => [x + 1, y, z],
+                        (false, true) => [0, y + 1, z],
+                        (false, false) => [0, 0, z + 1],
+                    };
+                    u64::from([x, y, z][axis])
+                })
+            }
             Special::Laneid => by_lane(&|lane| lane as u32),
             Special::LanemaskEq => by_lane(&|lane| 1 << lane),
             Special::LanemaskLt => by_lane(&|lane| (1 << lane) - 1),
@@ -257,8 +293,14 @@ impl<M> Context<'_, M> {
 }
 
 fn set_all(frame: &mut Frame, reg: Reg, values: &Words64) {
-    frame.write(Dest { reg, bits: reg.bits().min(64) }, u32::MAX, values);
+    frame.write(
+        Dest {
+            reg,
+            bits: reg.bits().min(64),
+        },
+        u32::MAX,
+        values,
+    );
 }
 
 type Words64 = [u64; LANES];
-

@@ -54,19 +54,32 @@ impl Convert {
     }
 
     fn int(of: Type) -> Int {
-        Int { bits: of.bits(), signed: of.is_signed() }
+        Int {
+            bits: of.bits(),
+            signed: of.is_signed(),
+        }
     }
 
     fn between_integers(self, a: u64) -> u64 {
         let value = integer(Self::int(self.from), a);
         let to = Self::int(self.to);
-        wrap(if self.sat { value.clamp(to.min(), to.max()) } else { value }, to.bits)
+        wrap(
+            if self.sat {
+                value.clamp(to.min(), to.max())
+            } else {
+                value
+            },
+            to.bits,
+        )
     }
 
     fn from_integer(self, a: u64) -> u64 {
         let format = self.format(self.to);
         let number = Number::from_integer(integer(Self::int(self.from), a));
-        self.clamp(format, number.encode(format, self.round.unwrap_or(Round::Nearest)))
+        self.clamp(
+            format,
+            number.encode(format, self.round.unwrap_or(Round::Nearest)),
+        )
     }
 
     fn to_integer(self, a: u64) -> u64 {
@@ -109,7 +122,11 @@ impl Convert {
             Some(Round::NearestAway) => {
                 let bits = a.wrapping_add(0x1000) & mask(32) & !LOW;
                 let overflowed = !format.is_nan(a) && format.is_infinite(bits);
-                if self.satfinite && overflowed { bits & format.negate(0) | 0x7f7f_e000 } else { bits }
+                if self.satfinite && overflowed {
+                    bits & format.negate(0) | 0x7f7f_e000
+                } else {
+                    bits
+                }
             }
             round => {
                 let wide = self.between_formats(
@@ -121,12 +138,20 @@ impl Convert {
                 return wide << 13;
             }
         };
-        if self.relu && format.is_negative(bits) && !format.is_nan(bits) { 0 } else { bits }
+        if self.relu && format.is_negative(bits) && !format.is_nan(bits) {
+            0
+        } else {
+            bits
+        }
     }
 
     fn clamp(self, format: Format, bits: u64) -> u64 {
         if self.sat {
-            if format.is_nan(bits) || format.is_negative(bits) { 0 } else { bits.min(format.one()) }
+            if format.is_nan(bits) || format.is_negative(bits) {
+                0
+            } else {
+                bits.min(format.one())
+            }
         } else if self.relu && format.is_negative(bits) && !format.is_nan(bits) {
             0
         } else {
@@ -161,19 +186,32 @@ fn nan_between(from: Format, to: Format, a: u64) -> u64 {
 /// The number rounded to an integral value, which keeps its sign when it is zero.
 fn integral(number: Number, round: Round) -> Number {
     match number {
-        Number::Finite { negative, exponent, .. } if exponent < 0 => {
+        Number::Finite {
+            negative, exponent, ..
+        } if exponent < 0 => {
             let magnitude = number.to_integer(round).unwrap_or(0).unsigned_abs();
-            Number::Finite { negative, exponent: 0, significand: magnitude }
+            Number::Finite {
+                negative,
+                exponent: 0,
+                significand: magnitude,
+            }
         }
         other => other,
     }
 }
 
 fn integer(int: Int, a: u64) -> i128 {
-    if int.signed { i128::from(sign_extend(a, int.bits)) } else { i128::from(a & mask(int.bits)) }
+    if int.signed {
+        i128::from(sign_extend(a, int.bits))
+    } else {
+        i128::from(a & mask(int.bits))
+    }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the lower bits are what is wanted")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the lower bits are what is wanted"
+)]
 fn wrap(value: i128, bits: u32) -> u64 {
     value.cast_unsigned() as u64 & mask(bits)
 }
@@ -188,8 +226,16 @@ pub(crate) struct Pack {
 
 impl Pack {
     pub(crate) fn eval(self, a: u64, b: u64, c: u64) -> u64 {
-        let int = Int { bits: self.bits, signed: self.signed };
-        let part = |bits: u64| wrap(i128::from(sign_extend(bits, 32)).clamp(int.min(), int.max()), int.bits);
+        let int = Int {
+            bits: self.bits,
+            signed: self.signed,
+        };
+        let part = |bits: u64| {
+            wrap(
+                i128::from(sign_extend(bits, 32)).clamp(int.min(), int.max()),
+                int.bits,
+            )
+        };
         let pair = part(a) << self.bits | part(b);
         let above = if self.merges { c << (2 * self.bits) } else { 0 };
         (above | pair) & mask(32)

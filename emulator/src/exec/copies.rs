@@ -30,7 +30,13 @@ impl Copies {
         let mut bytes = [0; 16];
         bytes[..data.len()].copy_from_slice(data);
         let size = data.len() as u8;
-        let pending = Pending { lane: lane as u8, group: self.committed[lane], place, size, bytes };
+        let pending = Pending {
+            lane: lane as u8,
+            group: self.committed[lane],
+            place,
+            size,
+            bytes,
+        };
         self.pending.push(pending);
     }
 

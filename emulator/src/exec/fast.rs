@@ -34,12 +34,20 @@ fn d(bits: u64) -> f64 {
 /// The bits of a single-precision result, whose NaN is always the same.
 #[inline(always)]
 fn single(value: f32) -> u32 {
-    if value.is_nan() { 0x7fff_ffff } else { value.to_bits() }
+    if value.is_nan() {
+        0x7fff_ffff
+    } else {
+        value.to_bits()
+    }
 }
 
 #[inline(always)]
 fn flush(bits: u32) -> u32 {
-    if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
+    if bits & 0x7f80_0000 == 0 {
+        bits & 0x8000_0000
+    } else {
+        bits
+    }
 }
 
 #[inline(always)]
@@ -227,12 +235,22 @@ shape! {
 /// The bits of a double-precision result; a NaN is what the slow path says.
 #[inline(always)]
 fn double_of(op: FloatOp, value: f64, a: u64, b: u64, c: u64) -> u64 {
-    if value.is_nan() { double_nan(op, a, b, c) } else { value.to_bits() }
+    if value.is_nan() {
+        double_nan(op, a, b, c)
+    } else {
+        value.to_bits()
+    }
 }
 
 #[cold]
 fn double_nan(op: FloatOp, a: u64, b: u64, c: u64) -> u64 {
-    Float { format: Format::F64, round: Round::Nearest, ftz: false, clamp: Clamp::None }.eval(op, [a, b, c])
+    Float {
+        format: Format::F64,
+        round: Round::Nearest,
+        ftz: false,
+        clamp: Clamp::None,
+    }
+    .eval(op, [a, b, c])
 }
 
 #[cold]
@@ -436,8 +454,22 @@ fn of_float(op: FloatOp, float: Float) -> Option<Fast> {
         (Format::F32, true, FloatOp::Add) => Fast::W2(W2::FAddFtz),
         (Format::F32, true, FloatOp::Sub) => Fast::W2(W2::FSubFtz),
         (Format::F32, true, FloatOp::Mul) => Fast::W2(W2::FMulFtz),
-        (Format::F32, false, FloatOp::Min { nan: false, xorsign: false }) => Fast::W2(W2::FMin),
-        (Format::F32, false, FloatOp::Max { nan: false, xorsign: false }) => Fast::W2(W2::FMax),
+        (
+            Format::F32,
+            false,
+            FloatOp::Min {
+                nan: false,
+                xorsign: false,
+            },
+        ) => Fast::W2(W2::FMin),
+        (
+            Format::F32,
+            false,
+            FloatOp::Max {
+                nan: false,
+                xorsign: false,
+            },
+        ) => Fast::W2(W2::FMax),
         (Format::F32, false, FloatOp::Fma) => Fast::W3(W3::FFma),
         (Format::F32, true, FloatOp::Fma) => Fast::W3(W3::FFmaFtz),
         (Format::F64, _, FloatOp::Neg) => Fast::D1(D1::FNeg),
@@ -455,7 +487,16 @@ fn of_float(op: FloatOp, float: Float) -> Option<Fast> {
 
 /// `to` is the width of the destination, to which an integer is extended by its own type.
 fn of_convert(convert: Convert, to: u32) -> Option<Fast> {
-    let Convert { to: target, from, round, integral, ftz, sat, relu, satfinite } = convert;
+    let Convert {
+        to: target,
+        from,
+        round,
+        integral,
+        ftz,
+        sat,
+        relu,
+        satfinite,
+    } = convert;
     if ftz || sat || relu || satfinite {
         return None;
     }
@@ -466,7 +507,9 @@ fn of_convert(convert: Convert, to: u32) -> Option<Fast> {
         (Type::F64, Type::S32) => Fast::WD(WD::FFromS),
         (Type::F64, Type::U32) => Fast::WD(WD::FFromU),
         (Type::F64, Type::F32) if !integral => Fast::WD(WD::Widen),
-        (Type::F32, Type::F64) if round == Some(Round::Nearest) && !integral => Fast::DW(DW::Narrow),
+        (Type::F32, Type::F64) if round == Some(Round::Nearest) && !integral => {
+            Fast::DW(DW::Narrow)
+        }
         (Type::S32, Type::F32) if round == Some(Round::Zero) && same => Fast::W1(W1::SFromF),
         (Type::U32, Type::F32) if round == Some(Round::Zero) && same => Fast::W1(W1::UFromF),
         (target, from) if target.is_integer() && from.is_integer() => {
@@ -479,8 +522,16 @@ fn of_convert(convert: Convert, to: u32) -> Option<Fast> {
 fn of_integers(target: Type, from: Type, to: u32) -> Option<Fast> {
     // Narrowing, then extending to the destination by the target's sign, is one step where the
     // target is no narrower than the source, or where it fills the destination.
-    let narrower = if target.bits() < from.bits() { target } else { from };
-    let signed = if target.bits() <= from.bits() { target.is_signed() } else { from.is_signed() };
+    let narrower = if target.bits() < from.bits() {
+        target
+    } else {
+        from
+    };
+    let signed = if target.bits() <= from.bits() {
+        target.is_signed()
+    } else {
+        from.is_signed()
+    };
     let kept = narrower.bits();
     let wide = from.bits() == 64;
     // Extending beyond the target must go by the target's sign.

@@ -50,7 +50,10 @@ pub(crate) fn format(
             continue;
         }
         let start = rest;
-        let mut spec = Spec { bytes: 4, ..Spec::default() };
+        let mut spec = Spec {
+            bytes: 4,
+            ..Spec::default()
+        };
         while let Some((&flag, after)) = rest.split_first() {
             match flag {
                 b'-' => spec.left = true,
@@ -105,7 +108,11 @@ pub(crate) fn format(
             break;
         };
         rest = after;
-        let integer = if spec.bytes == 8 { Argument::Double } else { Argument::Word };
+        let integer = if spec.bytes == 8 {
+            Argument::Double
+        } else {
+            Argument::Word
+        };
         match conversion {
             b'%' => {
                 out.push(b'%');
@@ -123,13 +130,21 @@ pub(crate) fn format(
             b'o' => {
                 let value = unsigned(take(integer)?.0, spec.bytes);
                 let digits = format!("{value:o}");
-                let prefix = if spec.alternate && !digits.starts_with('0') { "0" } else { "" };
+                let prefix = if spec.alternate && !digits.starts_with('0') {
+                    "0"
+                } else {
+                    ""
+                };
                 put_integer(&mut out, spec, "", prefix, &digits);
             }
             b'x' | b'X' => {
                 let value = unsigned(take(integer)?.0, spec.bytes);
                 let upper = conversion == b'X';
-                let digits = if upper { format!("{value:X}") } else { format!("{value:x}") };
+                let digits = if upper {
+                    format!("{value:X}")
+                } else {
+                    format!("{value:x}")
+                };
                 let prefix = match (spec.alternate && value != 0, upper) {
                     (false, _) => "",
                     (true, false) => "0x",
@@ -175,7 +190,9 @@ fn limit(value: u64) -> usize {
 fn number(rest: &mut &[u8]) -> u64 {
     let mut value: u64 = 0;
     while let Some((digit @ b'0'..=b'9', after)) = rest.split_first() {
-        value = value.saturating_mul(10).saturating_add(u64::from(digit - b'0'));
+        value = value
+            .saturating_mul(10)
+            .saturating_add(u64::from(digit - b'0'));
         *rest = after;
     }
     value
@@ -236,13 +253,21 @@ fn put_float(out: &mut Vec<u8>, spec: Spec, value: f64, conversion: u8) {
     let magnitude = value.abs();
     if !value.is_finite() {
         let text = if value.is_nan() { "nan" } else { "inf" };
-        let text = if upper { text.to_uppercase() } else { text.to_owned() };
+        let text = if upper {
+            text.to_uppercase()
+        } else {
+            text.to_owned()
+        };
         return pad(out, spec, head, text.as_bytes(), false);
     }
     let text = match conversion.to_ascii_lowercase() {
         b'f' => fixed(magnitude, spec.precision.unwrap_or(6), spec.alternate),
         b'e' => scientific(magnitude, spec.precision.unwrap_or(6), spec.alternate),
-        b'g' => general(magnitude, spec.precision.unwrap_or(6).max(1), spec.alternate),
+        b'g' => general(
+            magnitude,
+            spec.precision.unwrap_or(6).max(1),
+            spec.alternate,
+        ),
         _ => hexadecimal(magnitude, spec.precision, spec.alternate),
     };
     let text = if upper { text.to_uppercase() } else { text };
@@ -272,7 +297,10 @@ fn scientific(value: f64, precision: usize, alternate: bool) -> String {
 
 fn general(value: f64, precision: usize, alternate: bool) -> String {
     let rounded = format!("{value:.*e}", precision - 1);
-    let exponent: i32 = rounded.split_once('e').and_then(|(_, text)| text.parse().ok()).unwrap_or(0);
+    let exponent: i32 = rounded
+        .split_once('e')
+        .and_then(|(_, text)| text.parse().ok())
+        .unwrap_or(0);
     let wanted = i32::try_from(precision).unwrap_or(i32::MAX);
     if exponent < -4 || exponent >= wanted {
         let text = scientific(value, precision - 1, alternate);
@@ -282,13 +310,21 @@ fn general(value: f64, precision: usize, alternate: bool) -> String {
     } else {
         let places = usize::try_from(wanted - 1 - exponent).unwrap_or(0);
         let text = fixed(value, places, alternate);
-        if alternate { text } else { trim(&text).to_owned() }
+        if alternate {
+            text
+        } else {
+            trim(&text).to_owned()
+        }
     }
 }
 
 /// Takes off zeros behind the point.
 fn trim(text: &str) -> &str {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        text
+    }
 }
 
 fn hexadecimal(value: f64, precision: Option<usize>, alternate: bool) -> String {
@@ -310,7 +346,11 @@ fn hexadecimal(value: f64, precision: Option<usize>, alternate: bool) -> String 
     }
     let lead = mantissa >> (4 * digits);
     let fraction = mantissa & super::types::mask(4 * digits as u32);
-    let mut text = if digits == 0 { String::new() } else { format!("{fraction:0digits$x}") };
+    let mut text = if digits == 0 {
+        String::new()
+    } else {
+        format!("{fraction:0digits$x}")
+    };
     match precision {
         None => text.truncate(text.trim_end_matches('0').len()),
         Some(precision) => text.extend(std::iter::repeat_n('0', precision.saturating_sub(digits))),
@@ -318,7 +358,11 @@ fn hexadecimal(value: f64, precision: Option<usize>, alternate: bool) -> String 
     if value == 0.0 {
         exponent = 0;
     }
-    let point = if text.is_empty() && !alternate { "" } else { "." };
+    let point = if text.is_empty() && !alternate {
+        ""
+    } else {
+        "."
+    };
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("0x{lead}{point}{text}p{sign}{}", exponent.unsigned_abs())
 }
@@ -331,7 +375,11 @@ mod tests {
         let mut values = values.iter();
         let result = format(form.as_bytes(), |kind| {
             let value = *values.next().unwrap();
-            let text = if kind == Argument::Text { b"text".to_vec() } else { Vec::new() };
+            let text = if kind == Argument::Text {
+                b"text".to_vec()
+            } else {
+                Vec::new()
+            };
             Ok((value, text))
         });
         String::from_utf8(result.unwrap().0).unwrap()
@@ -340,12 +388,27 @@ mod tests {
     #[test]
     fn formats_integers() {
         let minus_five = (-5_i32).cast_unsigned().into();
-        assert_eq!(formatted("%d|%5d|%-5d|%05d|%+d", &[7, 7, 7, 7, 7]), "7|    7|7    |00007|+7");
-        assert_eq!(formatted("%d %u %hhd", &[minus_five, minus_five, 0xff]), "-5 4294967291 -1");
-        assert_eq!(formatted("%x %#X %#o %.3d", &[255, 255, 8, 5]), "ff 0XFF 010 005");
-        assert_eq!(formatted("%lld %llu", &[u64::MAX, u64::MAX]), "-1 18446744073709551615");
+        assert_eq!(
+            formatted("%d|%5d|%-5d|%05d|%+d", &[7, 7, 7, 7, 7]),
+            "7|    7|7    |00007|+7"
+        );
+        assert_eq!(
+            formatted("%d %u %hhd", &[minus_five, minus_five, 0xff]),
+            "-5 4294967291 -1"
+        );
+        assert_eq!(
+            formatted("%x %#X %#o %.3d", &[255, 255, 8, 5]),
+            "ff 0XFF 010 005"
+        );
+        assert_eq!(
+            formatted("%lld %llu", &[u64::MAX, u64::MAX]),
+            "-1 18446744073709551615"
+        );
         assert_eq!(formatted("%*d|%-*d|", &[4, 7, 4, 7]), "   7|7   |");
-        assert_eq!(formatted("100%% %c%c", &[b'a'.into(), b'b'.into()]), "100% ab");
+        assert_eq!(
+            formatted("100%% %c%c", &[b'a'.into(), b'b'.into()]),
+            "100% ab"
+        );
         assert_eq!(formatted("%.0d|", &[0]), "|");
         assert_eq!(formatted("%p", &[4096]), "0x1000");
     }
@@ -353,18 +416,48 @@ mod tests {
     #[test]
     fn formats_numbers_with_a_point() {
         let bits = |value: f64| value.to_bits();
-        assert_eq!(formatted("%f %.2f %8.3f|", &[bits(1.5), bits(2.675), bits(-3.14159)]), "1.500000 2.67   -3.142|");
-        assert_eq!(formatted("%e %.0e %E", &[bits(12345.678), bits(5.0), bits(1e-10)]), "1.234568e+04 5e+00 1.000000E-10");
-        assert_eq!(formatted("%g %g %g %g", &[bits(0.0001), bits(1e-5), bits(100_000.0), bits(1e6)]), "0.0001 1e-05 100000 1e+06");
-        assert_eq!(formatted("%.3g %#g", &[bits(1234.5), bits(1.0)]), "1.23e+03 1.00000");
-        assert_eq!(formatted("%a %.1a %a", &[bits(1.0), bits(1.96875), bits(0.5)]), "0x1p+0 0x2.0p+0 0x1p-1");
-        assert_eq!(formatted("%f %F %05f", &[bits(f64::NAN), bits(f64::INFINITY), bits(f64::NEG_INFINITY)]), "nan INF  -inf");
-        assert_eq!(formatted("%010.2f|%-8.1f|% f", &[bits(-1.5), bits(2.25), bits(0.0)]), "-000001.50|2.2     | 0.000000");
+        assert_eq!(
+            formatted("%f %.2f %8.3f|", &[bits(1.5), bits(2.675), bits(-3.14159)]),
+            "1.500000 2.67   -3.142|"
+        );
+        assert_eq!(
+            formatted("%e %.0e %E", &[bits(12345.678), bits(5.0), bits(1e-10)]),
+            "1.234568e+04 5e+00 1.000000E-10"
+        );
+        assert_eq!(
+            formatted(
+                "%g %g %g %g",
+                &[bits(0.0001), bits(1e-5), bits(100_000.0), bits(1e6)]
+            ),
+            "0.0001 1e-05 100000 1e+06"
+        );
+        assert_eq!(
+            formatted("%.3g %#g", &[bits(1234.5), bits(1.0)]),
+            "1.23e+03 1.00000"
+        );
+        assert_eq!(
+            formatted("%a %.1a %a", &[bits(1.0), bits(1.96875), bits(0.5)]),
+            "0x1p+0 0x2.0p+0 0x1p-1"
+        );
+        assert_eq!(
+            formatted(
+                "%f %F %05f",
+                &[bits(f64::NAN), bits(f64::INFINITY), bits(f64::NEG_INFINITY)]
+            ),
+            "nan INF  -inf"
+        );
+        assert_eq!(
+            formatted("%010.2f|%-8.1f|% f", &[bits(-1.5), bits(2.25), bits(0.0)]),
+            "-000001.50|2.2     | 0.000000"
+        );
     }
 
     #[test]
     fn formats_text() {
-        assert_eq!(formatted("%s|%6s|%-6s|%.2s", &[1, 1, 1, 1]), "text|  text|text  |te");
+        assert_eq!(
+            formatted("%s|%6s|%-6s|%.2s", &[1, 1, 1, 1]),
+            "text|  text|text  |te"
+        );
         assert_eq!(formatted("50%! %y", &[]), "50%! %y");
     }
 }

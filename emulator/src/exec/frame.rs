@@ -48,7 +48,10 @@ impl Frame {
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the register takes the lower bits")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the register takes the lower bits"
+    )]
     pub(crate) fn set_lane(&mut self, to: Dest, lane: usize, value: u128) {
         match to.reg {
             Reg::W(index) => {
@@ -75,7 +78,11 @@ impl Frame {
             *row = *values;
         } else {
             for lane in 0..32 {
-                row[lane] = if mask >> lane & 1 == 1 { values[lane] } else { row[lane] };
+                row[lane] = if mask >> lane & 1 == 1 {
+                    values[lane]
+                } else {
+                    row[lane]
+                };
             }
         }
     }
@@ -87,7 +94,11 @@ impl Frame {
             *row = *values;
         } else {
             for lane in 0..32 {
-                row[lane] = if mask >> lane & 1 == 1 { values[lane] } else { row[lane] };
+                row[lane] = if mask >> lane & 1 == 1 {
+                    values[lane]
+                } else {
+                    row[lane]
+                };
             }
         }
     }
@@ -114,7 +125,10 @@ impl Lanes for Frame {
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the register takes the lower bits")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the register takes the lower bits"
+    )]
     fn write(&mut self, to: Dest, mask: u32, values: &[u64; 32]) {
         match to.reg {
             Reg::W(index) => {
@@ -127,7 +141,8 @@ impl Lanes for Frame {
                 self.put_doubles(index + 1, mask, &[0; 32]);
             }
             Reg::P(index) => {
-                let flags = (0..32).fold(0, |flags, lane| flags | (values[lane] as u32 & 1) << lane);
+                let flags =
+                    (0..32).fold(0, |flags, lane| flags | (values[lane] as u32 & 1) << lane);
                 self.put_flags(index, mask, flags);
             }
             Reg::Sink => {}

@@ -85,7 +85,9 @@ impl Grid {
         super::check::launch(&program, &launch)?;
         let setting = super::check::setting(&program, launch);
         let clusters = setting.launch.grid.iter().zip(setting.launch.cluster);
-        let total = clusters.map(|(blocks, cluster)| u64::from(blocks / cluster.max(1))).product();
+        let total = clusters
+            .map(|(blocks, cluster)| u64::from(blocks / cluster.max(1)))
+            .product();
         let mut random = match setting.launch.order {
             Order::Deterministic => None,
             Order::Seeded(seed) => Some(Random::new(seed)),
@@ -127,7 +129,11 @@ impl Grid {
         }
     }
 
-    fn run_turns<M: GlobalMemory>(&mut self, memory: &mut M, steps: u64) -> Result<Progress, Box<Fault>> {
+    fn run_turns<M: GlobalMemory>(
+        &mut self,
+        memory: &mut M,
+        steps: u64,
+    ) -> Result<Progress, Box<Fault>> {
         let end = self.running.steps.saturating_add(steps);
         let mut progressed = false;
         let mut stuck = 0;
@@ -147,7 +153,11 @@ impl Grid {
             let at = self.next;
             self.running.changed = false;
             let before = self.running.steps;
-            let turn = if self.clusters.len() == 1 { TURN } else { SHORT_TURN };
+            let turn = if self.clusters.len() == 1 {
+                TURN
+            } else {
+                SHORT_TURN
+            };
             let turn = turn.min(end - self.running.steps);
             let ended = self.run_cluster(memory, at, turn)?;
             progressed |= self.running.changed;
@@ -161,7 +171,11 @@ impl Grid {
             let cluster = &mut self.clusters[at];
             cluster.turns += 1;
             let waits = !self.running.changed || cluster.turns % LONG == 0;
-            stuck = if self.running.steps == before { stuck + 1 } else { 0 };
+            stuck = if self.running.steps == before {
+                stuck + 1
+            } else {
+                0
+            };
             if waits && !self.is_full() {
                 self.start_one(memory);
             }
@@ -188,7 +202,13 @@ impl Grid {
         let device = &self.setting.launch.device;
         let resident = u64::from(device.multiprocessors.max(1))
             * u64::from(device.blocks_per_multiprocessor.max(1));
-        let size: u64 = self.setting.launch.cluster.iter().map(|extent| u64::from(*extent)).product();
+        let size: u64 = self
+            .setting
+            .launch
+            .cluster
+            .iter()
+            .map(|extent| u64::from(*extent))
+            .product();
         self.started == self.total || self.clusters.len() as u64 * size.max(1) >= resident
     }
 
@@ -239,14 +259,27 @@ impl Grid {
         };
         for _ in 0..blocks {
             let shared = self.idle.pop();
-            started.shared.push(shared.unwrap_or_else(|| SharedMemory::new(bytes as usize, granule, warps)));
+            started
+                .shared
+                .push(shared.unwrap_or_else(|| SharedMemory::new(bytes as usize, granule, warps)));
         }
         for rank in 0..blocks {
-            let within = [rank % size[0], rank / size[0] % size[1], rank / (size[0] * size[1])];
+            let within = [
+                rank % size[0],
+                rank / size[0] % size[1],
+                rank / (size[0] * size[1]),
+            ];
             let ctaid = [0, 1, 2].map(|axis| cluster[axis] * size[axis] + within[axis]);
             let index = u64::from(ctaid[0])
-                + u64::from(grid[0]) * (u64::from(ctaid[1]) + u64::from(grid[1]) * u64::from(ctaid[2]));
-            let place = BlockPlace { index, ctaid, rank, cluster_ctaid: within, cluster };
+                + u64::from(grid[0])
+                    * (u64::from(ctaid[1]) + u64::from(grid[1]) * u64::from(ctaid[2]));
+            let place = BlockPlace {
+                index,
+                ctaid,
+                rank,
+                cluster_ctaid: within,
+                cluster,
+            };
             let mut ground = Ground {
                 program: &self.program,
                 setting: &self.setting,
@@ -267,7 +300,9 @@ impl Grid {
         at: usize,
         turn: u64,
     ) -> Result<bool, Box<Fault>> {
-        let Some(cluster) = self.clusters.get_mut(at) else { return Ok(true) };
+        let Some(cluster) = self.clusters.get_mut(at) else {
+            return Ok(true);
+        };
         let count = cluster.blocks.len();
         let mut left = turn;
         let mut idle = 0;
@@ -287,7 +322,11 @@ impl Grid {
                 shared: &mut cluster.shared,
                 cluster: &mut cluster.barrier,
             };
-            let share = if count == 1 { left } else { left.min(SHORT_TURN) };
+            let share = if count == 1 {
+                left
+            } else {
+                left.min(SHORT_TURN)
+            };
             let used = block.run(&mut ground, share, self.random.as_mut())?;
             left = left.saturating_sub(used);
             idle = if used == 0 { idle + 1 } else { 0 };
@@ -316,13 +355,23 @@ impl Grid {
         if budget == 0 || self.running.steps < budget {
             return Ok(());
         }
-        let hottest = self.running.counts.iter().enumerate().max_by_key(|(_, count)| **count);
+        let hottest = self
+            .running
+            .counts
+            .iter()
+            .enumerate()
+            .max_by_key(|(_, count)| **count);
         let pc = hottest.map_or(0, |(pc, _)| pc as u32);
         let position = self.program.position(pc);
-        let block = self.clusters.first().and_then(|cluster| cluster.blocks.first());
+        let block = self
+            .clusters
+            .first()
+            .and_then(|cluster| cluster.blocks.first());
         Err(Box::new(Fault {
             kind: FaultKind::StepBudget,
-            kernel: self.program.kernels()[self.setting.launch.kernel].name.clone(),
+            kernel: self.program.kernels()[self.setting.launch.kernel]
+                .name
+                .clone(),
             block: block.map(|block| block.place().ctaid),
             thread: None,
             position: Some(position),
@@ -352,9 +401,9 @@ impl Grid {
         &self.program
     }
 
-    /// How often each micro-operation ran.
-    pub(crate) fn counts(&self) -> &[u64] {
-        &self.running.counts
+    /// The kernel it runs, and how often each micro-operation ran.
+    pub(crate) fn counts(&self) -> (usize, &[u64]) {
+        (self.setting.launch.kernel, &self.running.counts)
     }
 }
 

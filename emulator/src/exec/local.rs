@@ -36,7 +36,11 @@ impl LocalMemory {
     /// Loads 1, 2, 4 or 8 bytes at an aligned offset that lies below `end`.
     pub(crate) fn load(&self, lane: usize, offset: u32, size: u32) -> Result<u64, Trouble> {
         let (value, written) = self.peek(lane, offset, size);
-        if written { Ok(value) } else { Err(Trouble::uninitialised("local", u64::from(offset), size)) }
+        if written {
+            Ok(value)
+        } else {
+            Err(Trouble::uninitialised("local", u64::from(offset), size))
+        }
     }
 
     /// The value, and whether any byte of it was written.
@@ -81,7 +85,10 @@ impl LocalMemory {
     pub(crate) fn row(&self, offset: u32) -> Option<&[u32; LANES]> {
         let at = offset as usize / 4;
         let written = self.written.get(at)?;
-        written.iter().all(|bytes| *bytes != 0).then(|| &self.words[at])
+        written
+            .iter()
+            .all(|bytes| *bytes != 0)
+            .then(|| &self.words[at])
     }
 
     /// The word of every lane at an offset, to be written whole.

@@ -79,7 +79,10 @@ pub(crate) enum Spread {
     /// `mma` of 8 or 16 rows and 8 columns.
     Tiles,
     /// `mma.m8n8k4` on halves: four products at once, each by eight lanes; whether A and B lie by columns.
-    Quads { a_by_columns: bool, b_by_columns: bool },
+    Quads {
+        a_by_columns: bool,
+        b_by_columns: bool,
+    },
     /// `wmma`: row by row.
     Rows,
 }
@@ -125,9 +128,20 @@ pub(crate) enum MatrixKind {
     LoadFragment(Fragment, Vec<Dest>),
     StoreFragment(Fragment, Vec<Reg>),
     /// `ldmatrix` and `stmatrix`: 8 x 8 matrices of 16 bits, a row a lane.
-    Load { target: Target, to: Vec<Dest>, transposed: bool },
-    Store { target: Target, from: Vec<Reg>, transposed: bool },
-    Transpose { to: Dest, from: Reg },
+    Load {
+        target: Target,
+        to: Vec<Dest>,
+        transposed: bool,
+    },
+    Store {
+        target: Target,
+        from: Vec<Reg>,
+        transposed: bool,
+    },
+    Transpose {
+        to: Dest,
+        from: Reg,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -178,7 +192,14 @@ impl Fragment {
 }
 
 /// Row and column of the element that a lane holds in a place of its registers.
-fn place(spread: Spread, shape: Shape, which: Which, element: Element, lane: usize, slot: usize) -> (usize, usize) {
+fn place(
+    spread: Spread,
+    shape: Shape,
+    which: Which,
+    element: Element,
+    lane: usize,
+    slot: usize,
+) -> (usize, usize) {
     let (group, thread) = (lane / 4, lane % 4);
     let packed = element.packed();
     let (register, within) = (slot / packed, slot % packed);
@@ -192,16 +213,27 @@ fn place(spread: Spread, shape: Shape, which: Which, element: Element, lane: usi
         (Spread::Tiles, Which::C) => (group + 8 * (slot / 2), 2 * thread + slot % 2),
         (Spread::Quads { a_by_columns, .. }, Which::A) => {
             let upper = 4 * (lane / 16);
-            if a_by_columns { (slot + upper, thread) } else { (thread + upper, slot) }
+            if a_by_columns {
+                (slot + upper, thread)
+            } else {
+                (thread + upper, slot)
+            }
         }
         (Spread::Quads { b_by_columns, .. }, Which::B) => {
             let upper = 4 * (lane / 16);
-            if b_by_columns { (slot, thread + upper) } else { (thread, slot + upper) }
+            if b_by_columns {
+                (slot, thread + upper)
+            } else {
+                (thread, slot + upper)
+            }
         }
         (Spread::Quads { .. }, Which::C) => {
             let upper = 4 * (lane / 16);
             if element == Element::Float(Format::F32) {
-                ((lane & 1) + (slot & 2) + upper, (slot & 4) + (lane & 2) + (slot & 1))
+                (
+                    (lane & 1) + (slot & 2) + upper,
+                    (slot & 4) + (lane & 2) + (slot & 1),
+                )
             } else {
                 (thread + upper, slot)
             }
@@ -246,8 +278,7 @@ impl Multiply {
         let mut d = vec![[0; 32]; self.d.len()];
         if let Spread::Quads { .. } = self.spread {
             for quad in 0..4 {
-                let lanes: Vec<usize> =
-                    (0..32).filter(|lane| lane % 16 / 4 == quad).collect();
+                let lanes: Vec<usize> = (0..32).filter(|lane| lane % 16 / 4 == quad).collect();
                 self.product_of(&lanes, a, b, c, &mut d);
             }
             return d;
@@ -312,7 +343,11 @@ impl Multiply {
                 let sum = &mut sums[row * n + column];
                 for at in 0..k {
                     let (x, y) = (a[row * k + at], b[at * n + column]);
-                    *sum = if ed == Element::Float(Format::F64) { x.mul_add(y, *sum) } else { *sum + x * y };
+                    *sum = if ed == Element::Float(Format::F64) {
+                        x.mul_add(y, *sum)
+                    } else {
+                        *sum + x * y
+                    };
                 }
             }
         }
@@ -357,7 +392,11 @@ impl Multiply {
         }
         let (low, high) = (i64::from(i32::MIN), i64::from(i32::MAX));
         self.put(lanes, d, |at| {
-            let sum = if self.saturates { sums[at].clamp(low, high) } else { sums[at] };
+            let sum = if self.saturates {
+                sums[at].clamp(low, high)
+            } else {
+                sums[at]
+            };
             sum.cast_unsigned()
         });
     }
@@ -386,52 +425,91 @@ impl Warp {
             let there = (self.place.lanes & self.live).count_ones();
             return Err(Trouble::new(
                 FaultKind::BadMask,
-                format!("`{}` needs all 32 threads of the warp, but {there} are there", op.name),
+                format!(
+                    "`{}` needs all 32 threads of the warp, but {there} are there",
+                    op.name
+                ),
             ));
         }
-        let Some(parts) = self.assemble(here, u32::MAX) else { return Ok(()) };
+        let Some(parts) = self.assemble(here, u32::MAX) else {
+            return Ok(());
+        };
         match &op.kind {
             MatrixKind::Multiply(multiply) => {
-                let mut lanes = Parts { frames: &mut self.frames, parts: &parts };
-                let read = |regs: &[Reg]| -> Vec<[u64; 32]> { regs.iter().map(|reg| lanes.read(*reg)).collect() };
-                let result = multiply.compute(&read(&multiply.a), &read(&multiply.b), &read(&multiply.c));
+                let mut lanes = Parts {
+                    frames: &mut self.frames,
+                    parts: &parts,
+                };
+                let read = |regs: &[Reg]| -> Vec<[u64; 32]> {
+                    regs.iter().map(|reg| lanes.read(*reg)).collect()
+                };
+                let result =
+                    multiply.compute(&read(&multiply.a), &read(&multiply.b), &read(&multiply.c));
                 for (to, values) in multiply.d.iter().zip(&result) {
                     lanes.write(*to, u32::MAX, values);
                 }
             }
             MatrixKind::Transpose { to, from } => {
-                let mut lanes = Parts { frames: &mut self.frames, parts: &parts };
+                let mut lanes = Parts {
+                    frames: &mut self.frames,
+                    parts: &parts,
+                };
                 let rows = lanes.read(*from);
-                let half = |row: usize, column: usize| rows[row * 4 + column / 2] >> (16 * (column % 2)) & 0xffff;
+                let half = |row: usize, column: usize| {
+                    rows[row * 4 + column / 2] >> (16 * (column % 2)) & 0xffff
+                };
                 let values = std::array::from_fn(|lane| {
                     let (row, column) = (lane / 4, 2 * (lane % 4));
                     half(column, row) | half(column + 1, row) << 16
                 });
                 lanes.write(*to, u32::MAX, &values);
             }
-            MatrixKind::Load { target, to, transposed } => {
+            MatrixKind::Load {
+                target,
+                to,
+                transposed,
+            } => {
                 self.load_matrices(cx, &parts, target, to, *transposed)?;
             }
-            MatrixKind::Store { target, from, transposed } => {
+            MatrixKind::Store {
+                target,
+                from,
+                transposed,
+            } => {
                 self.store_matrices(cx, &parts, target, from, *transposed)?;
             }
-            MatrixKind::LoadFragment(fragment, to) => self.load_fragment(cx, &parts, fragment, to)?,
-            MatrixKind::StoreFragment(fragment, from) => self.store_fragment(cx, &parts, fragment, from)?,
+            MatrixKind::LoadFragment(fragment, to) => {
+                self.load_fragment(cx, &parts, fragment, to)?
+            }
+            MatrixKind::StoreFragment(fragment, from) => {
+                self.store_fragment(cx, &parts, fragment, from)?
+            }
         }
         cx.shared[cx.place.rank as usize].warp_sync(self.place.index as usize);
         for part in parts {
-            self.groups.push(Group { pc: here.pc + 1, state: State::Ready, ..part });
+            self.groups.push(Group {
+                pc: here.pc + 1,
+                state: State::Ready,
+                ..part
+            });
         }
         Ok(())
     }
 
     fn addresses_of(&mut self, parts: &[Group], target: &Target) -> [u64; 32] {
-        let lanes = Parts { frames: &mut self.frames, parts };
+        let lanes = Parts {
+            frames: &mut self.frames,
+            parts,
+        };
         let offset = target.offset.cast_unsigned();
         let narrow = matches!(target.base, Reg::W(_));
         lanes.read(target.base).map(|base| {
             let address = base.wrapping_add(offset);
-            if narrow { address & 0xffff_ffff } else { address }
+            if narrow {
+                address & 0xffff_ffff
+            } else {
+                address
+            }
         })
     }
 
@@ -455,13 +533,19 @@ impl Warp {
                 let lane = matrix * 8 + row;
                 let place = target.space.place(addresses[lane]);
                 let end = self.local_end(parts, lane);
-                Site { warp: &mut *self, cx }
-                    .reach()
-                    .load_bytes(end, lane, place, Ordering::default(), bytes)
-                    .map_err(|trouble| trouble.at(lane, addresses[lane]))?;
+                Site {
+                    warp: &mut *self,
+                    cx,
+                }
+                .reach()
+                .load_bytes(end, lane, place, Ordering::default(), bytes)
+                .map_err(|trouble| trouble.at(lane, addresses[lane]))?;
             }
             let half = |row: usize, column: usize| {
-                u64::from(u16::from_le_bytes([rows[row][2 * column], rows[row][2 * column + 1]]))
+                u64::from(u16::from_le_bytes([
+                    rows[row][2 * column],
+                    rows[row][2 * column + 1],
+                ]))
             };
             let values = std::array::from_fn(|lane| {
                 let (row, column) = (lane / 4, 2 * (lane % 4));
@@ -471,7 +555,11 @@ impl Warp {
                     half(row, column) | half(row, column + 1) << 16
                 }
             });
-            Parts { frames: &mut self.frames, parts }.write(*to, u32::MAX, &values);
+            Parts {
+                frames: &mut self.frames,
+                parts,
+            }
+            .write(*to, u32::MAX, &values);
         }
         Ok(())
     }
@@ -486,9 +574,17 @@ impl Warp {
     ) -> Result<(), Trouble> {
         let addresses = self.addresses_of(parts, target);
         for (matrix, from) in from.iter().enumerate() {
-            let held = Parts { frames: &mut self.frames, parts }.read(*from);
+            let held = Parts {
+                frames: &mut self.frames,
+                parts,
+            }
+            .read(*from);
             let half = |row: usize, column: usize| {
-                let (row, column) = if transposed { (column, row) } else { (row, column) };
+                let (row, column) = if transposed {
+                    (column, row)
+                } else {
+                    (row, column)
+                };
                 (held[row * 4 + column / 2] >> (16 * (column % 2))) as u16
             };
             for row in 0..8 {
@@ -499,10 +595,13 @@ impl Warp {
                 let lane = matrix * 8 + row;
                 let place = target.space.place(addresses[lane]);
                 let end = self.local_end(parts, lane);
-                Site { warp: &mut *self, cx }
-                    .reach()
-                    .store_bytes(end, lane, place, Ordering::default(), &bytes)
-                    .map_err(|trouble| trouble.at(lane, addresses[lane]))?;
+                Site {
+                    warp: &mut *self,
+                    cx,
+                }
+                .reach()
+                .store_bytes(end, lane, place, Ordering::default(), &bytes)
+                .map_err(|trouble| trouble.at(lane, addresses[lane]))?;
             }
         }
         cx.running.changed = true;
@@ -513,14 +612,30 @@ impl Warp {
     fn lines(&mut self, parts: &[Group], fragment: &Fragment) -> Lines {
         let address = self.addresses_of(parts, &fragment.target)[0];
         let (rows, columns) = fragment.shape.extents(fragment.which);
-        let (count, length) = if fragment.by_columns { (columns, rows) } else { (rows, columns) };
+        let (count, length) = if fragment.by_columns {
+            (columns, rows)
+        } else {
+            (rows, columns)
+        };
         let stride = match fragment.stride {
-            Some(stride) => Parts { frames: &mut self.frames, parts }.read(stride)[0] & 0xffff_ffff,
+            Some(stride) => {
+                Parts {
+                    frames: &mut self.frames,
+                    parts,
+                }
+                .read(stride)[0]
+                    & 0xffff_ffff
+            }
             None => length as u64,
         };
         let bits = u64::from(fragment.element.bits());
         let bytes = (length as u64 * bits).div_ceil(8) as usize;
-        Lines { address, count, bytes, step: stride * bits / 8 }
+        Lines {
+            address,
+            count,
+            bytes,
+            step: stride * bits / 8,
+        }
     }
 
     fn load_fragment<M: GlobalMemory>(
@@ -538,10 +653,13 @@ impl Warp {
             let mut address = lines.address.wrapping_add(line as u64 * lines.step);
             for piece in bytes.chunks_mut(16) {
                 let place = fragment.target.space.place(address);
-                Site { warp: &mut *self, cx }
-                    .reach()
-                    .load_bytes(end, lane, place, Ordering::default(), piece)
-                    .map_err(|trouble| trouble.at(lane, address))?;
+                Site {
+                    warp: &mut *self,
+                    cx,
+                }
+                .reach()
+                .load_bytes(end, lane, place, Ordering::default(), piece)
+                .map_err(|trouble| trouble.at(lane, address))?;
                 address = address.wrapping_add(piece.len() as u64);
             }
         }
@@ -552,13 +670,28 @@ impl Warp {
             let values = std::array::from_fn(|lane| {
                 (0..packed).fold(0, |value, within| {
                     let slot = register * packed + within;
-                    let (row, column) = place(Spread::Rows, fragment.shape, fragment.which, element, lane, slot);
-                    let (line, at) = if fragment.by_columns { (column, row) } else { (row, column) };
+                    let (row, column) = place(
+                        Spread::Rows,
+                        fragment.shape,
+                        fragment.which,
+                        element,
+                        lane,
+                        slot,
+                    );
+                    let (line, at) = if fragment.by_columns {
+                        (column, row)
+                    } else {
+                        (row, column)
+                    };
                     let first = line * lines.bytes * 8 + at * bits;
                     value | bits_at(&held, first, bits) << (within * bits)
                 })
             });
-            Parts { frames: &mut self.frames, parts }.write(*to, u32::MAX, &values);
+            Parts {
+                frames: &mut self.frames,
+                parts,
+            }
+            .write(*to, u32::MAX, &values);
         }
         Ok(())
     }
@@ -573,13 +706,27 @@ impl Warp {
         let lines = self.lines(parts, fragment);
         let element = fragment.element;
         let size = (element.bits() / 8).max(1) as usize;
-        let lanes = Parts { frames: &mut self.frames, parts };
+        let lanes = Parts {
+            frames: &mut self.frames,
+            parts,
+        };
         let registers: Vec<[u64; 32]> = from.iter().map(|from| lanes.read(*from)).collect();
         let mut held = vec![0_u8; lines.count * lines.bytes];
         for lane in 0..32 {
             for slot in 0..registers.len() * element.packed() {
-                let (row, column) = place(Spread::Rows, fragment.shape, fragment.which, element, lane, slot);
-                let (line, at) = if fragment.by_columns { (column, row) } else { (row, column) };
+                let (row, column) = place(
+                    Spread::Rows,
+                    fragment.shape,
+                    fragment.which,
+                    element,
+                    lane,
+                    slot,
+                );
+                let (line, at) = if fragment.by_columns {
+                    (column, row)
+                } else {
+                    (row, column)
+                };
                 let first = line * lines.bytes + at * size;
                 let bits = extract(&registers, element, lane, slot).to_le_bytes();
                 if let Some(bytes) = held.get_mut(first..first + size) {
@@ -593,10 +740,13 @@ impl Warp {
             let mut address = lines.address.wrapping_add(line as u64 * lines.step);
             for piece in bytes.chunks(16) {
                 let place = fragment.target.space.place(address);
-                Site { warp: &mut *self, cx }
-                    .reach()
-                    .store_bytes(end, lane, place, Ordering::default(), piece)
-                    .map_err(|trouble| trouble.at(lane, address))?;
+                Site {
+                    warp: &mut *self,
+                    cx,
+                }
+                .reach()
+                .store_bytes(end, lane, place, Ordering::default(), piece)
+                .map_err(|trouble| trouble.at(lane, address))?;
                 address = address.wrapping_add(piece.len() as u64);
             }
         }
@@ -625,5 +775,8 @@ fn bits_at(bytes: &[u8], first: usize, bits: usize) -> u64 {
 
 /// The registers a fragment of so many elements takes.
 pub(crate) fn registers(element: Element, elements: usize) -> (usize, u32) {
-    ((elements / 32).div_ceil(element.packed()).max(1), element.register_bits())
+    (
+        (elements / 32).div_ceil(element.packed()).max(1),
+        element.register_bits(),
+    )
 }

@@ -15,13 +15,24 @@ use super::warp::{Group, Warp};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MBarrierKind {
-    Init { count: Reg },
+    Init {
+        count: Reg,
+    },
     Invalidate,
     /// `arrive`, with how many arrivals, and whether they leave for good.
-    Arrive { count: Option<Reg>, drop: bool },
+    Arrive {
+        count: Option<Reg>,
+        drop: bool,
+    },
     /// `test_wait` and `try_wait`, for a state or for a parity.
-    Test { state: Reg, parity: bool, waits: bool },
-    PendingCount { state: Reg },
+    Test {
+        state: Reg,
+        parity: bool,
+        waits: bool,
+    },
+    PendingCount {
+        state: Reg,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +61,11 @@ pub(crate) fn arrive(object: u128, count: u64, drop: bool) -> u128 {
     let expected = object & COUNT;
     let pending = object >> 20 & COUNT;
     let count = u128::from(count);
-    let expected = if drop { expected.saturating_sub(count) } else { expected };
+    let expected = if drop {
+        expected.saturating_sub(count)
+    } else {
+        expected
+    };
     let rest = object & !(COUNT | COUNT << 20);
     match pending.saturating_sub(count) {
         0 => expected | expected << 20 | rest ^ PARITY,
@@ -61,7 +76,11 @@ pub(crate) fn arrive(object: u128, count: u64, drop: bool) -> u128 {
 /// Whether the phase that `state` was in is over.
 pub(crate) fn is_over(object: u128, state: u64, parity: bool) -> bool {
     let now = object & PARITY != 0;
-    let then = if parity { state & 1 == 1 } else { u128::from(state) & PARITY != 0 };
+    let then = if parity {
+        state & 1 == 1
+    } else {
+        u128::from(state) & PARITY != 0
+    };
     now != then
 }
 
@@ -91,21 +110,31 @@ impl Warp {
             let blame = |trouble: Trouble| trouble.at(lane, targets[lane]);
             if let MBarrierKind::Init { count } = op.kind {
                 let object = initial(frame.lane(count, lane)).to_le_bytes();
-                let order = Ordering { strong: true, fence: false };
+                let order = Ordering {
+                    strong: true,
+                    fence: false,
+                };
                 let warp = &mut *self;
                 let mut site = Site { warp, cx };
-                site.reach().store_bytes(local_end, lane, place, order, &object[..8]).map_err(blame)?;
+                site.reach()
+                    .store_bytes(local_end, lane, place, order, &object[..8])
+                    .map_err(blame)?;
                 continue;
             }
             let count = match op.kind {
-                MBarrierKind::Arrive { count: Some(count), .. } => frame.lane(count, lane) & 0xffff_ffff,
+                MBarrierKind::Arrive {
+                    count: Some(count), ..
+                } => frame.lane(count, lane) & 0xffff_ffff,
                 _ => 1,
             };
             let state = match op.kind {
                 MBarrierKind::Test { state, .. } => frame.lane(state, lane),
                 _ => 0,
             };
-            let mut site = Site { warp: &mut *self, cx };
+            let mut site = Site {
+                warp: &mut *self,
+                cx,
+            };
             let old = site
                 .reach()
                 .update(local_end, lane, place, 8, &mut |object| match op.kind {
@@ -117,7 +146,10 @@ impl Warp {
             if !is_valid(old) {
                 return Err(blame(Trouble::new(
                     FaultKind::IllegalAddress,
-                    format!("`mbarrier` at {:#x}, where no barrier was made by `mbarrier.init`", targets[lane]),
+                    format!(
+                        "`mbarrier` at {:#x}, where no barrier was made by `mbarrier.init`",
+                        targets[lane]
+                    ),
                 )));
             }
             let answer = match op.kind {

@@ -117,7 +117,11 @@ impl Format {
 
     /// A zero of the same sign instead of a subnormal number.
     pub(crate) const fn flush(self, bits: u64) -> u64 {
-        if self.is_subnormal(bits) { bits & self.sign_bit() } else { bits }
+        if self.is_subnormal(bits) {
+            bits & self.sign_bit()
+        } else {
+            bits
+        }
     }
 }
 
@@ -140,9 +144,15 @@ pub(crate) enum Round {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Number {
     Nan,
-    Infinite { negative: bool },
+    Infinite {
+        negative: bool,
+    },
     /// `significand * 2^exponent`, negated if so.
-    Finite { negative: bool, exponent: i32, significand: u128 },
+    Finite {
+        negative: bool,
+        exponent: i32,
+        significand: u128,
+    },
 }
 
 use Number::{Finite, Infinite, Nan};
@@ -169,16 +179,28 @@ impl Number {
     }
 
     pub(crate) fn from_integer(value: i128) -> Self {
-        Finite { negative: value < 0, exponent: 0, significand: value.unsigned_abs() }
+        Finite {
+            negative: value < 0,
+            exponent: 0,
+            significand: value.unsigned_abs(),
+        }
     }
 
     pub(crate) fn negate(self) -> Self {
         match self {
             Nan => Nan,
-            Infinite { negative } => Infinite { negative: !negative },
-            Finite { negative, exponent, significand } => {
-                Finite { negative: !negative, exponent, significand }
-            }
+            Infinite { negative } => Infinite {
+                negative: !negative,
+            },
+            Finite {
+                negative,
+                exponent,
+                significand,
+            } => Finite {
+                negative: !negative,
+                exponent,
+                significand,
+            },
         }
     }
 
@@ -192,11 +214,23 @@ impl Number {
             (Infinite { .. }, _) => return self,
             (_, Infinite { .. }) => return other,
             (
-                Finite { negative: a, significand: 0, .. },
-                Finite { negative: b, significand: 0, .. },
+                Finite {
+                    negative: a,
+                    significand: 0,
+                    ..
+                },
+                Finite {
+                    negative: b,
+                    significand: 0,
+                    ..
+                },
             ) => {
                 let negative = if a == b { a } else { round == Round::Down };
-                return Finite { negative, exponent: 0, significand: 0 };
+                return Finite {
+                    negative,
+                    exponent: 0,
+                    significand: 0,
+                };
             }
             (Finite { significand: 0, .. }, _) => return other,
             (_, Finite { significand: 0, .. }) => return self,
@@ -214,23 +248,61 @@ impl Number {
         };
         let sum = signed(large.1.0, large.1.1) + signed(small.1.0, shifted);
         if sum == 0 {
-            return Finite { negative: round == Round::Down, exponent: 0, significand: 0 };
+            return Finite {
+                negative: round == Round::Down,
+                exponent: 0,
+                significand: 0,
+            };
         }
-        Finite { negative: sum < 0, exponent, significand: sum.unsigned_abs() }
+        Finite {
+            negative: sum < 0,
+            exponent,
+            significand: sum.unsigned_abs(),
+        }
     }
 
     pub(crate) fn multiply(self, other: Self) -> Self {
         match (self, other) {
             (Nan, _) | (_, Nan) => Nan,
             (Infinite { negative: a }, Infinite { negative: b }) => Infinite { negative: a != b },
-            (Infinite { negative: a }, Finite { negative: b, significand, .. })
-            | (Finite { negative: b, significand, .. }, Infinite { negative: a }) => {
-                if significand == 0 { Nan } else { Infinite { negative: a != b } }
+            (
+                Infinite { negative: a },
+                Finite {
+                    negative: b,
+                    significand,
+                    ..
+                },
+            )
+            | (
+                Finite {
+                    negative: b,
+                    significand,
+                    ..
+                },
+                Infinite { negative: a },
+            ) => {
+                if significand == 0 {
+                    Nan
+                } else {
+                    Infinite { negative: a != b }
+                }
             }
             (
-                Finite { negative: a, exponent: ea, significand: sa },
-                Finite { negative: b, exponent: eb, significand: sb },
-            ) => Finite { negative: a != b, exponent: ea + eb, significand: sa * sb },
+                Finite {
+                    negative: a,
+                    exponent: ea,
+                    significand: sa,
+                },
+                Finite {
+                    negative: b,
+                    exponent: eb,
+                    significand: sb,
+                },
+            ) => Finite {
+                negative: a != b,
+                exponent: ea + eb,
+                significand: sa * sb,
+            },
         }
     }
 
@@ -238,19 +310,38 @@ impl Number {
         match (self, other) {
             (Nan, _) | (_, Nan) | (Infinite { .. }, Infinite { .. }) => Nan,
             (Infinite { negative: a }, Finite { negative: b, .. }) => Infinite { negative: a != b },
-            (Finite { negative: a, .. }, Infinite { negative: b }) => {
-                Finite { negative: a != b, exponent: 0, significand: 0 }
-            }
+            (Finite { negative: a, .. }, Infinite { negative: b }) => Finite {
+                negative: a != b,
+                exponent: 0,
+                significand: 0,
+            },
             (Finite { significand: 0, .. }, Finite { significand: 0, .. }) => Nan,
-            (Finite { negative: a, .. }, Finite { negative: b, significand: 0, .. }) => {
-                Infinite { negative: a != b }
-            }
             (
-                Finite { negative: a, exponent: ea, significand: sa },
-                Finite { negative: b, exponent: eb, significand: sb },
+                Finite { negative: a, .. },
+                Finite {
+                    negative: b,
+                    significand: 0,
+                    ..
+                },
+            ) => Infinite { negative: a != b },
+            (
+                Finite {
+                    negative: a,
+                    exponent: ea,
+                    significand: sa,
+                },
+                Finite {
+                    negative: b,
+                    exponent: eb,
+                    significand: sb,
+                },
             ) => {
                 if sa == 0 {
-                    return Finite { negative: a != b, exponent: 0, significand: 0 };
+                    return Finite {
+                        negative: a != b,
+                        exponent: 0,
+                        significand: 0,
+                    };
                 }
                 let shift = sa.leading_zeros() - 1;
                 let dividend = sa << shift;
@@ -269,7 +360,11 @@ impl Number {
             Nan | Infinite { negative: true } => Nan,
             Infinite { .. } | Finite { significand: 0, .. } => self,
             Finite { negative: true, .. } => Nan,
-            Finite { exponent, significand, .. } => {
+            Finite {
+                exponent,
+                significand,
+                ..
+            } => {
                 let mut shift = significand.leading_zeros() - 1;
                 if (exponent - shift.cast_signed()) % 2 != 0 {
                     shift -= 1;
@@ -289,9 +384,15 @@ impl Number {
     /// Multiplies by a power of two.
     fn scale(self, by: i32) -> Self {
         match self {
-            Finite { negative, exponent, significand } => {
-                Finite { negative, exponent: exponent + by, significand }
-            }
+            Finite {
+                negative,
+                exponent,
+                significand,
+            } => Finite {
+                negative,
+                exponent: exponent + by,
+                significand,
+            },
             other => other,
         }
     }
@@ -299,13 +400,20 @@ impl Number {
     /// Exponent, and sign and significand whose highest bit is bit 125; the number is not zero.
     fn normalise(self) -> (i32, (bool, u128)) {
         match self {
-            Finite { negative, exponent, significand } if significand != 0 => {
+            Finite {
+                negative,
+                exponent,
+                significand,
+            } if significand != 0 => {
                 let wanted = significand.leading_zeros().cast_signed() - 2;
                 if wanted >= 0 {
                     (exponent - wanted, (negative, significand << wanted))
                 } else {
                     let by = wanted.unsigned_abs();
-                    (exponent - wanted, (negative, shift_right_sticky(significand, by)))
+                    (
+                        exponent - wanted,
+                        (negative, shift_right_sticky(significand, by)),
+                    )
                 }
             }
             _ => (i32::MIN / 2, (false, 0)),
@@ -319,8 +427,16 @@ impl Number {
             Infinite { negative } => {
                 sign(format, negative) | overflow(format, negative, Round::Nearest)
             }
-            Finite { negative, significand: 0, .. } => sign(format, negative),
-            Finite { negative, exponent, significand } => {
+            Finite {
+                negative,
+                significand: 0,
+                ..
+            } => sign(format, negative),
+            Finite {
+                negative,
+                exponent,
+                significand,
+            } => {
                 let top = 127 - significand.leading_zeros().cast_signed();
                 let smallest = 1 - format.bias();
                 let mantissa = format.mantissa_bits().cast_signed();
@@ -334,7 +450,11 @@ impl Number {
                     _ => magnitude >= format.infinity(),
                 };
                 sign(format, negative)
-                    | if overflows { overflow(format, negative, round) } else { magnitude }
+                    | if overflows {
+                        overflow(format, negative, round)
+                    } else {
+                        magnitude
+                    }
             }
         }
     }
@@ -345,23 +465,44 @@ impl Number {
             Nan => return None,
             Infinite { negative: true } => i128::MIN,
             Infinite { negative: false } => i128::MAX,
-            Finite { negative, exponent, significand } => {
+            Finite {
+                negative,
+                exponent,
+                significand,
+            } => {
                 let magnitude = if exponent >= 0 {
                     let lost = significand.leading_zeros() < exponent.unsigned_abs() + 2;
-                    if lost && significand != 0 { i128::MAX.cast_unsigned() } else { significand << exponent }
+                    if lost && significand != 0 {
+                        i128::MAX.cast_unsigned()
+                    } else {
+                        significand << exponent
+                    }
                 } else {
-                    let kept = shift_right_sticky(significand, (-exponent).unsigned_abs().saturating_sub(2));
+                    let kept = shift_right_sticky(
+                        significand,
+                        (-exponent).unsigned_abs().saturating_sub(2),
+                    );
                     let shift = (-exponent).min(2);
                     u128::from(round_shift_wide(kept, shift, negative, round))
                 };
                 let value = magnitude.cast_signed();
-                if negative { value.wrapping_neg() } else { value }
+                if negative {
+                    value.wrapping_neg()
+                } else {
+                    value
+                }
             }
         })
     }
 
     pub(crate) fn compare(self, other: Self) -> Option<Ordering> {
-        let side = |negative: bool| if negative { Ordering::Less } else { Ordering::Greater };
+        let side = |negative: bool| {
+            if negative {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            }
+        };
         match (self, other) {
             (Nan, _) | (_, Nan) => None,
             (Finite { significand: 0, .. }, Finite { significand: 0, .. }) => Some(Ordering::Equal),
@@ -412,7 +553,11 @@ fn round_shift_wide(value: u128, by: i32, negative: bool, round: Round) -> u128 
         return value << by.unsigned_abs().min(127);
     }
     let by = by.unsigned_abs();
-    let (value, by) = if by > 126 { (shift_right_sticky(value, by - 2), 2) } else { (value, by) };
+    let (value, by) = if by > 126 {
+        (shift_right_sticky(value, by - 2), 2)
+    } else {
+        (value, by)
+    };
     let kept = value >> by;
     let rest = value & ((1 << by) - 1);
     let half = 1_u128 << (by - 1);

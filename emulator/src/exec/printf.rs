@@ -28,7 +28,11 @@ impl<M: GlobalMemory> Site<'_, '_, M> {
             Some(Passed::Register(dest)) => frame.lane(dest.reg, lane),
             Some(Passed::Bytes { offset, size }) => {
                 let bytes = (0..(*size).min(8)).map(|at| {
-                    let byte = self.warp.local.peek(lane, frame.local_base + offset + at, 1).0;
+                    let byte = self
+                        .warp
+                        .local
+                        .peek(lane, frame.local_base + offset + at, 1)
+                        .0;
                     byte << (8 * at)
                 });
                 bytes.fold(0, |value, byte| value | byte)

@@ -24,7 +24,13 @@ pub(crate) struct GlobalRaces {
 }
 
 impl GlobalRaces {
-    pub(crate) fn read(&mut self, block: u64, address: u64, size: u32, strong: bool) -> Result<(), Trouble> {
+    pub(crate) fn read(
+        &mut self,
+        block: u64,
+        address: u64,
+        size: u32,
+        strong: bool,
+    ) -> Result<(), Trouble> {
         let me = block + 1;
         for word in words(address, size) {
             let users = self.words.entry(word).or_default();
@@ -39,11 +45,18 @@ impl GlobalRaces {
         Ok(())
     }
 
-    pub(crate) fn write(&mut self, block: u64, address: u64, size: u32, strong: bool) -> Result<(), Trouble> {
+    pub(crate) fn write(
+        &mut self,
+        block: u64,
+        address: u64,
+        size: u32,
+        strong: bool,
+    ) -> Result<(), Trouble> {
         let me = block + 1;
         for word in words(address, size) {
             let users = self.words.entry(word).or_default();
-            let writes = users.writer != 0 && users.writer != me && !(strong && users.writer_strong);
+            let writes =
+                users.writer != 0 && users.writer != me && !(strong && users.writer_strong);
             let other_reads = users.reader != 0 && (users.reader != me || users.several_read);
             let reads = other_reads && !(strong && users.reader_strong);
             if writes || reads {
@@ -61,12 +74,16 @@ fn words(address: u64, size: u32) -> impl Iterator<Item = u64> {
     // Bytes next to one another are no race; smaller accesses are remembered by the byte.
     let step = if size >= 4 { 4 } else { 1 };
     let scale = if size >= 4 { 0 } else { 1 << 63 };
-    (address..address + u64::from(size)).step_by(step).map(move |at| at | scale)
+    (address..address + u64::from(size))
+        .step_by(step)
+        .map(move |at| at | scale)
 }
 
 fn race(what: &str, address: u64, other: u64) -> Trouble {
     Trouble::new(
         FaultKind::GlobalRace,
-        format!("race in global memory at {address:#x}: a {what} that is not ordered with an access by block {other} of the grid"),
+        format!(
+            "race in global memory at {address:#x}: a {what} that is not ordered with an access by block {other} of the grid"
+        ),
     )
 }

@@ -148,7 +148,9 @@ impl SharedMemory {
     }
 
     fn range(&self, offset: u64, size: u32) -> Result<usize, Trouble> {
-        let inside = offset.checked_add(u64::from(size)).is_some_and(|end| end <= self.bytes.len() as u64);
+        let inside = offset
+            .checked_add(u64::from(size))
+            .is_some_and(|end| end <= self.bytes.len() as u64);
         if !inside {
             return Err(self.outside(offset, size));
         }
@@ -200,7 +202,8 @@ impl SharedMemory {
         let bytes = new.to_le_bytes();
         let bytes = &bytes[..size as usize];
         if let Some(who) = who {
-            let same = self.bytes[at..end] == *bytes && self.written[at..end].iter().all(|w| *w == 1);
+            let same =
+                self.bytes[at..end] == *bytes && self.written[at..end].iter().all(|w| *w == 1);
             self.note_write(who, at, size, same, strength)?;
         }
         self.bytes[at..end].copy_from_slice(bytes);
@@ -236,7 +239,13 @@ impl SharedMemory {
         &self.bytes
     }
 
-    fn note_read(&mut self, who: Who, at: usize, size: u32, strength: Strength) -> Result<(), Trouble> {
+    fn note_read(
+        &mut self,
+        who: Who,
+        at: usize,
+        size: u32,
+        strength: Strength,
+    ) -> Result<(), Trouble> {
         self.busy = true;
         let granule = self.granule as usize;
         for index in at / granule..(at + size as usize).div_ceil(granule) {
@@ -255,7 +264,10 @@ impl SharedMemory {
     }
 
     fn racing_writer(&self, who: Who, writer: Writer, strength: Strength) -> Option<Who> {
-        let other = Who { warp: usize::from(writer.thread) / 32, lane: usize::from(writer.thread) % 32 };
+        let other = Who {
+            warp: usize::from(writer.thread) / 32,
+            lane: usize::from(writer.thread) % 32,
+        };
         let ordered = writer.time <= self.seen[who.warp * self.warps + other.warp];
         let both_strong = writer.strong && strength == Strength::Strong;
         (!ordered && other != who && !both_strong).then_some(other)
@@ -276,19 +288,34 @@ impl SharedMemory {
             if let Some(other) = self.racing_writer(who, writer, strength)
                 && !same
             {
-                let how = if writer.strong { "an atomic operation" } else { "a store" };
+                let how = if writer.strong {
+                    "an atomic operation"
+                } else {
+                    "a store"
+                };
                 return Err(race(at, "store", who, how, other));
             }
             let seen = &self.seen[who.warp * self.warps..][..self.warps];
             let readers = &self.readers[index * self.warps..][..self.warps];
-            let unordered = readers.iter().zip(seen).position(|(read, seen)| read >> 6 > *seen);
+            let unordered = readers
+                .iter()
+                .zip(seen)
+                .position(|(read, seen)| read >> 6 > *seen);
             if unordered.is_some() && !same {
-                let racing = readers.iter().zip(seen).enumerate().find(|(warp, (read, seen))| {
-                    let itself = *warp == who.warp && **read & 63 == who.lane as u32;
-                    **read >> 6 > **seen && !itself
-                });
+                let racing = readers
+                    .iter()
+                    .zip(seen)
+                    .enumerate()
+                    .find(|(warp, (read, seen))| {
+                        let itself = *warp == who.warp && **read & 63 == who.lane as u32;
+                        **read >> 6 > **seen && !itself
+                    });
                 if let Some((warp, (read, _))) = racing {
-                    let lane = if *read & 63 == SEVERAL { (who.lane + 1) % 32 } else { (*read & 63) as usize };
+                    let lane = if *read & 63 == SEVERAL {
+                        (who.lane + 1) % 32
+                    } else {
+                        (*read & 63) as usize
+                    };
                     return Err(race(at, "store", who, "a load", Who { warp, lane }));
                 }
             }

@@ -97,8 +97,16 @@ impl Special {
         }
         let number = name.strip_prefix("%pm")?;
         match number.strip_suffix("_64") {
-            Some(number) => number.parse::<u32>().ok().filter(|n| *n < 8).map(|_| Self::Counter64),
-            None => number.parse::<u32>().ok().filter(|n| *n < 8).map(|_| Self::Counter),
+            Some(number) => number
+                .parse::<u32>()
+                .ok()
+                .filter(|n| *n < 8)
+                .map(|_| Self::Counter64),
+            None => number
+                .parse::<u32>()
+                .ok()
+                .filter(|n| *n < 8)
+                .map(|_| Self::Counter),
         }
     }
 

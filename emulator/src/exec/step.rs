@@ -2,8 +2,8 @@
 
 use super::access::{Reach, addresses};
 use super::alu_float;
-use super::code::{Atomic, Carry, CarryKind, Compute, CopyAsync, Dest, Logic, Op, Reg, SetP};
 use super::alu_int::{self, Int, IntOp};
+use super::code::{Atomic, Carry, CarryKind, Compute, CopyAsync, Dest, Logic, Op, Reg, SetP};
 use super::context::Context;
 use super::fast::FastCompare;
 use super::fault::FaultKind;
@@ -22,8 +22,13 @@ pub(crate) enum Stop {
     /// It met others, would pass them, or had its time.
     Pause,
     /// The instruction it stands at concerns more than the group; `active` are the lanes that run it.
-    Slow { active: u32 },
-    Trouble { active: u32, trouble: Trouble },
+    Slow {
+        active: u32,
+    },
+    Trouble {
+        active: u32,
+        trouble: Trouble,
+    },
 }
 
 /// A group to run.
@@ -72,7 +77,10 @@ impl<M: GlobalMemory> Job for Execute<'_, '_, M> {
             }
             let Some(inst) = code.get(pc as usize) else {
                 let trouble = Trouble::new(FaultKind::InvalidPc, "the code ends here");
-                break Stop::Trouble { active: mask, trouble };
+                break Stop::Trouble {
+                    active: mask,
+                    trouble,
+                };
             };
             used += 1;
             if let Some(count) = self.cx.running.counts.get_mut(pc as usize) {
@@ -98,7 +106,11 @@ impl<M: GlobalMemory> Job for Execute<'_, '_, M> {
                 }
                 Op::W3(op, to, a, b, c) => {
                     let words = &frame.words;
-                    let values = op.eval(&words[*a as usize], &words[*b as usize], &words[*c as usize]);
+                    let values = op.eval(
+                        &words[*a as usize],
+                        &words[*b as usize],
+                        &words[*c as usize],
+                    );
                     frame.put_words(*to, active, &values);
                 }
                 Op::D1(op, to, a) => {
@@ -111,7 +123,11 @@ impl<M: GlobalMemory> Job for Execute<'_, '_, M> {
                 }
                 Op::D3(op, to, a, b, c) => {
                     let doubles = &frame.doubles;
-                    let values = op.eval(&doubles[*a as usize], &doubles[*b as usize], &doubles[*c as usize]);
+                    let values = op.eval(
+                        &doubles[*a as usize],
+                        &doubles[*b as usize],
+                        &doubles[*c as usize],
+                    );
                     frame.put_doubles(*to, active, &values);
                 }
                 Op::Shift(op, to, a, b) => {
@@ -132,7 +148,11 @@ impl<M: GlobalMemory> Job for Execute<'_, '_, M> {
                 }
                 Op::WideAdd(op, to, a, b, c) => {
                     let words = &frame.words;
-                    let values = op.eval(&words[*a as usize], &words[*b as usize], &frame.doubles[*c as usize]);
+                    let values = op.eval(
+                        &words[*a as usize],
+                        &words[*b as usize],
+                        &frame.doubles[*c as usize],
+                    );
                     frame.put_doubles(*to, active, &values);
                 }
                 Op::Move { to, from } => move_register(frame, active, *to, *from),
@@ -152,7 +172,12 @@ impl<M: GlobalMemory> Job for Execute<'_, '_, M> {
                         if low == high {
                             pc = low;
                         } else {
-                            let other = Group { pc: high, mask: high_mask, state: State::Ready, ..self.group };
+                            let other = Group {
+                                pc: high,
+                                mask: high_mask,
+                                state: State::Ready,
+                                ..self.group
+                            };
                             self.warp.groups.push(other);
                             self.limit = self.limit.min(high);
                             budget = budget.min(used + super::warp::FAIR);
@@ -162,26 +187,43 @@ impl<M: GlobalMemory> Job for Execute<'_, '_, M> {
                     continue;
                 }
                 Op::Load(load) if active != 0 => {
-                    let result =
-                        reach!(self).load(frame, active, &load.target, load.ty, load.order, &load.to);
+                    let result = reach!(self).load(
+                        frame,
+                        active,
+                        &load.target,
+                        load.ty,
+                        load.order,
+                        &load.to,
+                    );
                     if let Err(trouble) = result {
                         break Stop::Trouble { active, trouble };
                     }
                 }
                 Op::Store(store) if active != 0 => {
-                    let result =
-                        reach!(self).store(frame, active, &store.target, store.ty, store.order, &store.from);
+                    let result = reach!(self).store(
+                        frame,
+                        active,
+                        &store.target,
+                        store.ty,
+                        store.order,
+                        &store.from,
+                    );
                     if let Err(trouble) = result {
                         break Stop::Trouble { active, trouble };
                     }
                 }
-                Op::Select { to, a, b, flag } => select(frame, active, *to, *a, *b, frame.flag(*flag)),
+                Op::Select { to, a, b, flag } => {
+                    select(frame, active, *to, *a, *b, frame.flag(*flag))
+                }
                 Op::Compute(compute) => self.compute(active, compute),
                 Op::Sync(sync) if active != 0 => {
                     // All lanes that are named stand here: no need to look for others.
                     let place = self.warp.place;
                     let members = match sync.members {
-                        None => Ok(Members { present: active, absent: 0 }),
+                        None => Ok(Members {
+                            present: active,
+                            absent: 0,
+                        }),
                         Some(reg) if same_lanes(frame, reg, active) == active => {
                             member_lanes(frame, reg, active, self.warp.live)
                         }
@@ -192,7 +234,8 @@ impl<M: GlobalMemory> Job for Execute<'_, '_, M> {
                             if let Err(trouble) = sync.kind.run(frame, members) {
                                 break Stop::Trouble { active, trouble };
                             }
-                            self.cx.shared[self.cx.place.rank as usize].warp_sync(place.index as usize);
+                            self.cx.shared[self.cx.place.rank as usize]
+                                .warp_sync(place.index as usize);
                         }
                         Ok(_) => break Stop::Slow { active },
                         Err(trouble) => break Stop::Trouble { active, trouble },
@@ -208,7 +251,15 @@ impl<M: GlobalMemory> Job for Execute<'_, '_, M> {
             pc += 1;
         };
         self.cx.running.thread_instructions += threads;
-        (Group { pc, mask, ..self.group }, used, stop)
+        (
+            Group {
+                pc,
+                mask,
+                ..self.group
+            },
+            used,
+            stop,
+        )
     }
 }
 
@@ -222,10 +273,16 @@ impl<M: GlobalMemory> Execute<'_, '_, M> {
         let frame = &mut *self.frame;
         match op {
             Op::Carry(carry) => carry_on(frame, active, carry),
-            Op::TestP { property, format, to, a } => {
+            Op::TestP {
+                property,
+                format,
+                to,
+                a,
+            } => {
                 let mut flags = 0;
                 for lane in lanes(active) {
-                    flags |= u32::from(alu_float::test(*property, *format, frame.lane(*a, lane))) << lane;
+                    flags |= u32::from(alu_float::test(*property, *format, frame.lane(*a, lane)))
+                        << lane;
                 }
                 frame.put_flags(*to, active, flags);
             }
@@ -261,31 +318,61 @@ impl<M: GlobalMemory> Execute<'_, '_, M> {
             Op::Atomic(atomic) => self.atomic(active, atomic)?,
             Op::CopyAsync(copy) => self.copy_async(active, copy)?,
             Op::CopyCommit => lanes(active).for_each(|lane| self.warp.copies.commit(lane)),
-            Op::CopyWait(left) => self.copies_arrive(active, (*left != u32::MAX).then_some(*left))?,
-            Op::Convert { to, from, space, to_generic } => {
+            Op::CopyWait(left) => {
+                self.copies_arrive(active, (*left != u32::MAX).then_some(*left))?
+            }
+            Op::Convert {
+                to,
+                from,
+                space,
+                to_generic,
+            } => {
                 let base = space.base();
                 let mut values = frame.read(*from);
                 for value in &mut values {
-                    *value = if *to_generic { value.wrapping_add(base) } else { value.wrapping_sub(base) };
+                    *value = if *to_generic {
+                        value.wrapping_add(base)
+                    } else {
+                        value.wrapping_sub(base)
+                    };
                 }
                 frame.write(*to, active, &values);
             }
-            Op::IsSpace { to, from, space, cluster } => self.is_space(active, *to, *from, *space, *cluster),
-            Op::MapShared { to, from, rank, generic } => {
+            Op::IsSpace {
+                to,
+                from,
+                space,
+                cluster,
+            } => self.is_space(active, *to, *from, *space, *cluster),
+            Op::MapShared {
+                to,
+                from,
+                rank,
+                generic,
+            } => {
                 let own = self.cx.place.rank;
                 for lane in lanes(active) {
                     let rank = frame.lane(*rank, lane) as u32;
                     let address = frame.lane(*from, lane);
                     let window = if *generic { SHARED } else { 0 };
                     let offset = address.wrapping_sub(window) % super::space::SHARED_STRIDE;
-                    let there = if rank == own { offset } else { mapped(rank, offset) };
+                    let there = if rank == own {
+                        offset
+                    } else {
+                        mapped(rank, offset)
+                    };
                     frame.set_lane(*to, lane, u128::from(window + there));
                 }
             }
             Op::SharedRank { to, from, generic } => {
                 for lane in lanes(active) {
                     let address = frame.lane(*from, lane);
-                    let place = if *generic { Space::Generic } else { Space::Shared }.place(address);
+                    let place = if *generic {
+                        Space::Generic
+                    } else {
+                        Space::Shared
+                    }
+                    .place(address);
                     let rank = match place {
                         Place::Shared(Some(rank), _) => rank,
                         _ => self.cx.place.rank,
@@ -359,10 +446,16 @@ impl<M: GlobalMemory> Execute<'_, '_, M> {
                 };
                 let mut reach = reach!(self);
                 let old = reach
-                    .update(frame.local_end, lane, element, size, &mut |old| op.eval(old, a, b))
+                    .update(frame.local_end, lane, element, size, &mut |old| {
+                        op.eval(old, a, b)
+                    })
                     .map_err(|trouble| trouble.at(lane, addresses[lane]))?;
                 if let Some(to) = atomic.to.get(at as usize) {
-                    let old = if size == 16 { old } else { u128::from(widen(old as u64, op.ty, to.bits)) };
+                    let old = if size == 16 {
+                        old
+                    } else {
+                        u128::from(widen(old as u64, op.ty, to.bits))
+                    };
                     frame.set_lane(*to, lane, old);
                 }
             }
@@ -375,7 +468,9 @@ impl<M: GlobalMemory> Execute<'_, '_, M> {
         let (to, from) = (addresses(frame, &copy.to), addresses(frame, &copy.from));
         let ignored = copy.ignore.map_or(0, |flag| frame.flag(flag));
         for lane in lanes(active) {
-            let wanted = copy.read.map_or(copy.size, |read| (frame.lane(read, lane) as u32).min(copy.size));
+            let wanted = copy.read.map_or(copy.size, |read| {
+                (frame.lane(read, lane) as u32).min(copy.size)
+            });
             let wanted = if ignored >> lane & 1 == 1 { 0 } else { wanted };
             let mut data = [0; 16];
             let blame = |trouble: Trouble| trouble.at(lane, from[lane]);
@@ -389,16 +484,28 @@ impl<M: GlobalMemory> Execute<'_, '_, M> {
             let mut reach = reach!(self);
             let order = super::code::Ordering::default();
             if wanted == copy.size {
-                reach.load_bytes(frame.local_end, lane, place, order, &mut data[..wanted as usize]).map_err(blame)?;
+                reach
+                    .load_bytes(
+                        frame.local_end,
+                        lane,
+                        place,
+                        order,
+                        &mut data[..wanted as usize],
+                    )
+                    .map_err(blame)?;
             } else if let Place::Global(address) = place {
                 for at in 0..wanted {
                     let place = Place::Global(address + u64::from(at));
                     let at = at as usize;
-                    reach.load_bytes(frame.local_end, lane, place, order, &mut data[at..=at]).map_err(blame)?;
+                    reach
+                        .load_bytes(frame.local_end, lane, place, order, &mut data[at..=at])
+                        .map_err(blame)?;
                 }
             }
             let place = copy.to.space.place(to[lane]);
-            self.warp.copies.issue(lane, place, &data[..copy.size as usize]);
+            self.warp
+                .copies
+                .issue(lane, place, &data[..copy.size as usize]);
         }
         Ok(())
     }
@@ -467,7 +574,14 @@ fn move_register(frame: &mut Frame, active: u32, to: Reg, from: Reg) {
         }
         (to, from) => {
             let values = frame.read(from);
-            frame.write(Dest { reg: to, bits: to.bits().min(64) }, active, &values);
+            frame.write(
+                Dest {
+                    reg: to,
+                    bits: to.bits().min(64),
+                },
+                active,
+                &values,
+            );
         }
     }
 }
@@ -479,7 +593,11 @@ fn select(frame: &mut Frame, active: u32, to: Reg, a: Reg, b: Reg, flags: u32) {
             let (a, b) = (&frame.words[a as usize], &frame.words[b as usize]);
             let mut values = [0; 32];
             for lane in 0..32 {
-                values[lane] = if flags >> lane & 1 == 1 { a[lane] } else { b[lane] };
+                values[lane] = if flags >> lane & 1 == 1 {
+                    a[lane]
+                } else {
+                    b[lane]
+                };
             }
             frame.put_words(to, active, &values);
         }
@@ -487,7 +605,11 @@ fn select(frame: &mut Frame, active: u32, to: Reg, a: Reg, b: Reg, flags: u32) {
             let (a, b) = (&frame.doubles[a as usize], &frame.doubles[b as usize]);
             let mut values = [0; 32];
             for lane in 0..32 {
-                values[lane] = if flags >> lane & 1 == 1 { a[lane] } else { b[lane] };
+                values[lane] = if flags >> lane & 1 == 1 {
+                    a[lane]
+                } else {
+                    b[lane]
+                };
             }
             frame.put_doubles(to, active, &values);
         }
@@ -557,22 +679,36 @@ fn logic(op: Logic, a: u32, b: u32) -> u32 {
 
 /// Additions and multiplications with the carry flag.
 fn carry_on(frame: &mut Frame, active: u32, carry: &Carry) {
-    let int = Int { bits: carry.int.bits, signed: carry.int.signed };
+    let int = Int {
+        bits: carry.int.bits,
+        signed: carry.int.signed,
+    };
     for lane in lanes(active) {
         let operand = |at: usize| frame.lane(carry.operands[at], lane);
         let carry_in = carry.reads && frame.predicates[carry.flag as usize] >> lane & 1 == 1;
         let (a, b, subtract) = match carry.kind {
             CarryKind::Add => (operand(0), operand(1), false),
             CarryKind::Sub => (operand(0), operand(1), true),
-            CarryKind::MadLo => {
-                (alu_int::eval(IntOp::MulLo, int, [operand(0), operand(1), 0, 0]), operand(2), false)
-            }
-            CarryKind::MadHi => {
-                (alu_int::eval(IntOp::MulHi, int, [operand(0), operand(1), 0, 0]), operand(2), false)
-            }
+            CarryKind::MadLo => (
+                alu_int::eval(IntOp::MulLo, int, [operand(0), operand(1), 0, 0]),
+                operand(2),
+                false,
+            ),
+            CarryKind::MadHi => (
+                alu_int::eval(IntOp::MulHi, int, [operand(0), operand(1), 0, 0]),
+                operand(2),
+                false,
+            ),
         };
         let (value, out) = alu_int::add_carry(int, a, b, carry_in, subtract);
-        frame.set_lane(Dest { reg: carry.to, bits: int.bits }, lane, u128::from(value));
+        frame.set_lane(
+            Dest {
+                reg: carry.to,
+                bits: int.bits,
+            },
+            lane,
+            u128::from(value),
+        );
         if carry.writes {
             frame.put_flags(carry.flag, 1 << lane, u32::from(out) << lane);
         }

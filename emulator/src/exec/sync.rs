@@ -37,13 +37,41 @@ pub(crate) enum Reduce {
 /// What the lanes do together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SyncKind {
-    Shuffle { mode: Shuffle, to: Dest, p: Option<u32>, a: Reg, b: Reg, c: Reg },
-    Vote { mode: Vote, to: u32, flag: Flag },
-    Ballot { to: Dest, flag: Flag },
-    MatchAny { to: Dest, a: Reg },
-    MatchAll { to: Dest, p: Option<u32>, a: Reg },
-    Reduce { op: Reduce, to: Dest, a: Reg },
-    Elect { to: Dest, p: Option<u32> },
+    Shuffle {
+        mode: Shuffle,
+        to: Dest,
+        p: Option<u32>,
+        a: Reg,
+        b: Reg,
+        c: Reg,
+    },
+    Vote {
+        mode: Vote,
+        to: u32,
+        flag: Flag,
+    },
+    Ballot {
+        to: Dest,
+        flag: Flag,
+    },
+    MatchAny {
+        to: Dest,
+        a: Reg,
+    },
+    MatchAll {
+        to: Dest,
+        p: Option<u32>,
+        a: Reg,
+    },
+    Reduce {
+        op: Reduce,
+        to: Dest,
+        a: Reg,
+    },
+    Elect {
+        to: Dest,
+        p: Option<u32>,
+    },
     /// `bar.warp.sync`
     Meet,
 }
@@ -76,12 +104,20 @@ impl SyncKind {
         let mask = members.present;
         match self {
             Self::Meet => {}
-            Self::Shuffle { mode, to, p, a, b, c } => {
+            Self::Shuffle {
+                mode,
+                to,
+                p,
+                a,
+                b,
+                c,
+            } => {
                 let (a, b, c) = (lanes_of.read(a), lanes_of.read(b), lanes_of.read(c));
                 let mut values = a;
                 let mut flags = 0;
                 for lane in lanes(mask) {
-                    let (source, valid) = source_lane(mode, lane as u32, b[lane] as u32, c[lane] as u32);
+                    let (source, valid) =
+                        source_lane(mode, lane as u32, b[lane] as u32, c[lane] as u32);
                     if valid && members.absent >> source & 1 == 1 {
                         return Err(Trouble::new(
                             FaultKind::BadMask,
@@ -93,7 +129,11 @@ impl SyncKind {
                         .by(lane));
                     }
                     // What a lane that takes no part holds is not defined: the own value stands in.
-                    let source = if mask >> source & 1 == 1 { source as usize } else { lane };
+                    let source = if mask >> source & 1 == 1 {
+                        source as usize
+                    } else {
+                        lane
+                    };
                     values[lane] = a[source];
                     flags |= u32::from(valid) << lane;
                 }
@@ -186,5 +226,9 @@ fn source_lane(mode: Shuffle, lane: u32, b: u32, c: u32) -> (u32, bool) {
             (source, source <= last)
         }
     };
-    if valid { (source & 31, true) } else { (lane, false) }
+    if valid {
+        (source & 31, true)
+    } else {
+        (lane, false)
+    }
 }

@@ -10,11 +10,19 @@ pub(crate) struct Trouble {
     pub(crate) lane: Option<usize>,
     pub(crate) address: Option<u64>,
     pub(crate) message: String,
+    /// Nothing has happened yet: the instruction can be run again.
+    pub(crate) retries: bool,
 }
 
 impl Trouble {
     pub(crate) fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, lane: None, address: None, message: message.into() }
+        Self {
+            kind,
+            lane: None,
+            address: None,
+            message: message.into(),
+            retries: false,
+        }
     }
 
     pub(crate) fn at(mut self, lane: usize, address: u64) -> Self {
@@ -31,7 +39,9 @@ impl Trouble {
     pub(crate) fn uninitialised(space: &str, address: u64, size: u32) -> Self {
         let mut trouble = Self::new(
             FaultKind::Uninitialised,
-            format!("load of {size} bytes of {space} memory at {address:#x}, none of which was written"),
+            format!(
+                "load of {size} bytes of {space} memory at {address:#x}, none of which was written"
+            ),
         );
         trouble.address = Some(address);
         trouble
@@ -40,7 +50,9 @@ impl Trouble {
     pub(crate) fn misaligned(space: &str, address: u64, size: u32) -> Self {
         Self::new(
             FaultKind::Misaligned,
-            format!("access of {size} bytes of {space} memory at {address:#x}, which is no multiple of {size}"),
+            format!(
+                "access of {size} bytes of {space} memory at {address:#x}, which is no multiple of {size}"
+            ),
         )
     }
 }

@@ -94,7 +94,11 @@ impl Type {
 
 /// The lowest `bits` bits.
 pub(crate) fn mask(bits: u32) -> u64 {
-    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
+    if bits >= 64 {
+        u64::MAX
+    } else {
+        (1 << bits) - 1
+    }
 }
 
 /// The lowest `bits` bits, read as a signed number.

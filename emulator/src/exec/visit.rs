@@ -111,7 +111,10 @@ impl Op {
             }
             Self::Store(store) => {
                 see(&mut store.target.base, Role::Reads);
-                store.from.iter_mut().for_each(|from| see(from, Role::Reads));
+                store
+                    .from
+                    .iter_mut()
+                    .for_each(|from| see(from, Role::Reads));
             }
             Self::Atomic(atomic) => {
                 see(&mut atomic.target.base, Role::Reads);
@@ -147,8 +150,12 @@ impl Op {
                 if let Callee::Indirect { address, .. } = &mut call.callee {
                     see(address, Role::Reads);
                 }
-                call.arguments.iter_mut().for_each(|argument| passed(argument, Role::Reads, see));
-                call.returns.iter_mut().for_each(|result| passed(result, Role::Sets, see));
+                call.arguments
+                    .iter_mut()
+                    .for_each(|argument| passed(argument, Role::Reads, see));
+                call.returns
+                    .iter_mut()
+                    .for_each(|result| passed(result, Role::Sets, see));
             }
             Self::Barrier(barrier) => {
                 see(&mut barrier.id, Role::Reads);
@@ -178,7 +185,9 @@ impl Op {
                 see(&mut op.target.base, Role::Reads);
                 match &mut op.kind {
                     MBarrierKind::Init { count } => see(count, Role::Reads),
-                    MBarrierKind::Arrive { count: Some(count), .. } => see(count, Role::Reads),
+                    MBarrierKind::Arrive {
+                        count: Some(count), ..
+                    } => see(count, Role::Reads),
                     MBarrierKind::Test { state, .. } | MBarrierKind::PendingCount { state } => {
                         see(state, Role::Reads);
                     }

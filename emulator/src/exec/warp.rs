@@ -28,10 +28,17 @@ const CALL_BYTES: u32 = 64;
 pub(crate) enum State {
     Ready,
     /// The other lanes of a mask.
-    Sync { members: u32 },
-    Barrier { id: usize, aligned: bool },
+    Sync {
+        members: u32,
+    },
+    Barrier {
+        id: usize,
+        aligned: bool,
+    },
     /// The cluster's barrier to open once more than this often.
-    Cluster { phase: u64 },
+    Cluster {
+        phase: u64,
+    },
 }
 
 /// Lanes that stand at one place.
@@ -70,6 +77,8 @@ pub(crate) struct Warp {
     cluster_phase: [u64; 32],
     turn: u64,
     yields: bool,
+    /// Where a load of shared memory that nobody had written was put off.
+    put_off: Option<u32>,
 }
 
 impl Warp {
@@ -100,6 +109,7 @@ impl Warp {
             cluster_phase: [0; 32],
             turn: 0,
             yields: false,
+            put_off: None,
         }
     }
 
@@ -116,7 +126,11 @@ impl Warp {
             let alone = self.groups.len() == 1;
             let fair = !alone && waited >= FAIR;
             let Some(at) = self.pick(cx.cluster.phase, fair) else {
-                let outcome = if self.live == 0 { Outcome::Ended } else { Outcome::Blocked };
+                let outcome = if self.live == 0 {
+                    Outcome::Ended
+                } else {
+                    Outcome::Blocked
+                };
                 return Ok((outcome, steps - left));
             };
             let mut group = self.groups.swap_remove(at);
@@ -132,7 +146,14 @@ impl Warp {
             let limit = if fair { u32::MAX } else { self.limit(&group) };
             let budget = if others { left.min(FAIR) } else { left };
             let mut frame = std::mem::take(&mut self.frames[group.frame as usize]);
-            let job = Execute { warp: self, frame: &mut frame, group, limit, budget, cx };
+            let job = Execute {
+                warp: self,
+                frame: &mut frame,
+                group,
+                limit,
+                budget,
+                cx,
+            };
             let (group, used, stop) = simd::widest(job);
             self.frames[group.frame as usize] = frame;
             left = left.saturating_sub(used);
@@ -140,9 +161,22 @@ impl Warp {
             match stop {
                 Stop::Pause => self.groups.push(group),
                 Stop::Slow { active } => {
-                    self.slow(cx, group, active).map_err(|trouble| self.fault(cx, group.pc, active, trouble))?;
+                    self.slow(cx, group, active)
+                        .map_err(|trouble| self.fault(cx, group.pc, active, trouble))?;
                 }
-                Stop::Trouble { active, trouble } => return Err(self.fault(cx, group.pc, active, trouble)),
+                Stop::Trouble { active, trouble } => {
+                    // Another warp may be about to write: then it is a race, which says more.
+                    let early = trouble.kind == FaultKind::Uninitialised && trouble.retries;
+                    if !early
+                        || cx.barriers.live == self.live.count_ones()
+                        || self.put_off == Some(group.pc)
+                    {
+                        return Err(self.fault(cx, group.pc, active, trouble));
+                    }
+                    self.put_off = Some(group.pc);
+                    self.yields = true;
+                    self.groups.push(group);
+                }
             }
         }
         Ok((Outcome::Slice, steps - left))
@@ -158,7 +192,11 @@ impl Warp {
                 group.pc += 1;
             }
         }
-        let ready = self.groups.iter().enumerate().filter(|(_, group)| group.state == State::Ready);
+        let ready = self
+            .groups
+            .iter()
+            .enumerate()
+            .filter(|(_, group)| group.state == State::Ready);
         let best = if fair {
             ready.min_by_key(|(_, group)| group.turn)
         } else {
@@ -170,7 +208,8 @@ impl Warp {
     /// Takes in the groups that stand at the same place.
     fn merge_into(&mut self, group: &mut Group) {
         self.groups.retain(|other| {
-            let same = other.state == State::Ready && other.frame == group.frame && other.pc == group.pc;
+            let same =
+                other.state == State::Ready && other.frame == group.frame && other.pc == group.pc;
             if same {
                 group.mask |= other.mask;
                 group.turn = group.turn.max(other.turn);
@@ -200,13 +239,23 @@ impl Warp {
     ) -> Result<(), Trouble> {
         let rest = group.mask & !active;
         if rest != 0 {
-            self.groups.push(Group { mask: rest, pc: group.pc + 1, ..group });
+            self.groups.push(Group {
+                mask: rest,
+                pc: group.pc + 1,
+                ..group
+            });
         }
         if active == 0 {
             return Ok(());
         }
-        let here = Group { mask: active, ..group };
-        let next = Group { pc: group.pc + 1, ..here };
+        let here = Group {
+            mask: active,
+            ..group
+        };
+        let next = Group {
+            pc: group.pc + 1,
+            ..here
+        };
         let code = cx.code;
         match &code[group.pc as usize].op {
             Op::Return => self.leave(cx, here)?,
@@ -226,8 +275,14 @@ impl Warp {
                 self.groups.push(next);
             }
             Op::ClusterWait => {
-                let phase = lanes(active).map(|lane| self.cluster_phase[lane]).max().unwrap_or(0);
-                self.groups.push(Group { state: State::Cluster { phase }, ..here });
+                let phase = lanes(active)
+                    .map(|lane| self.cluster_phase[lane])
+                    .max()
+                    .unwrap_or(0);
+                self.groups.push(Group {
+                    state: State::Cluster { phase },
+                    ..here
+                });
             }
             Op::Sleep => {
                 self.yields = true;
@@ -258,7 +313,10 @@ impl Warp {
         while left != 0 {
             let lane = left.trailing_zeros() as usize;
             let wanted = frame.lane(index, lane);
-            let Some(&pc) = usize::try_from(wanted).ok().and_then(|wanted| targets.get(wanted)) else {
+            let Some(&pc) = usize::try_from(wanted)
+                .ok()
+                .and_then(|wanted| targets.get(wanted))
+            else {
                 return Err(Trouble::new(
                     FaultKind::InvalidPc,
                     format!("`brx.idx` to target {wanted} of {}", targets.len()),
@@ -290,7 +348,11 @@ impl Warp {
     ) -> Result<(), Trouble> {
         match &call.callee {
             Callee::Function(function) => self.enter(cx, here, *function, call),
-            Callee::Indirect { address, returns, params } => {
+            Callee::Indirect {
+                address,
+                returns,
+                params,
+            } => {
                 let mut left = here.mask;
                 while left != 0 {
                     let frame = &self.frames[here.frame as usize];
@@ -300,7 +362,10 @@ impl Warp {
                     left &= !mask;
                     let function = function_at(wanted)
                         .filter(|index| {
-                            cx.program.functions().get(*index).is_some_and(|f| f.has_body && !f.is_kernel)
+                            cx.program
+                                .functions()
+                                .get(*index)
+                                .is_some_and(|f| f.has_body && !f.is_kernel)
                         })
                         .ok_or_else(|| {
                             Trouble::new(
@@ -315,11 +380,18 @@ impl Warp {
                         Passed::Register(dest) => dest.bits.div_ceil(8),
                     };
                     let fits = described.params.iter().map(size).eq(params.iter().copied())
-                        && described.returns.iter().map(size).eq(returns.iter().copied());
+                        && described
+                            .returns
+                            .iter()
+                            .map(size)
+                            .eq(returns.iter().copied());
                     if !fits {
                         return Err(Trouble::new(
                             FaultKind::InvalidPc,
-                            format!("call of `{}` by a prototype that does not fit it", described.name),
+                            format!(
+                                "call of `{}` by a prototype that does not fit it",
+                                described.name
+                            ),
                         )
                         .at(lane, wanted));
                     }
@@ -329,7 +401,10 @@ impl Warp {
             }
             Callee::Printf => {
                 super::printf::run(self, cx, here, call)?;
-                self.groups.push(Group { pc: here.pc + 1, ..here });
+                self.groups.push(Group {
+                    pc: here.pc + 1,
+                    ..here
+                });
                 Ok(())
             }
             Callee::AssertFail => Err(super::printf::assertion(self, cx, here, call)),
@@ -343,7 +418,9 @@ impl Warp {
         function: usize,
         call: &Call,
     ) -> Result<(), Trouble> {
-        let base = self.frames[here.frame as usize].local_end.next_multiple_of(16);
+        let base = self.frames[here.frame as usize]
+            .local_end
+            .next_multiple_of(16);
         let described = &cx.program.functions()[function];
         let used = base.saturating_add(described.local_bytes);
         let stack = used.saturating_add(CALL_BYTES.saturating_mul(here.depth));
@@ -351,7 +428,11 @@ impl Warp {
         if stack > limit {
             return Err(Trouble::new(
                 FaultKind::StackOverflow,
-                format!("call of `{}` at depth {} needs more than the {limit} bytes of stack a thread has", described.name, here.depth + 1),
+                format!(
+                    "call of `{}` at depth {} needs more than the {limit} bytes of stack a thread has",
+                    described.name,
+                    here.depth + 1
+                ),
             ));
         }
         let entry = described.entry;
@@ -411,8 +492,10 @@ impl Warp {
 
     /// Hands a value from one frame to another.
     fn pass(&mut self, mask: u32, from: (u32, Passed), to: (u32, Passed)) {
-        let (from_base, to_base) =
-            (self.frames[from.0 as usize].local_base, self.frames[to.0 as usize].local_base);
+        let (from_base, to_base) = (
+            self.frames[from.0 as usize].local_base,
+            self.frames[to.0 as usize].local_base,
+        );
         for lane in lanes(mask) {
             match (from.1, to.1) {
                 (Passed::Register(source), Passed::Register(dest)) => {
@@ -420,9 +503,12 @@ impl Warp {
                     self.frames[to.0 as usize].set_lane(dest, lane, value);
                 }
                 (Passed::Register(source), Passed::Bytes { offset, size }) => {
-                    let value = self.frames[from.0 as usize].lane_wide(source.reg, lane).to_le_bytes();
+                    let value = self.frames[from.0 as usize]
+                        .lane_wide(source.reg, lane)
+                        .to_le_bytes();
                     for (at, byte) in (0..size).zip(value) {
-                        self.local.store(lane, to_base + offset + at, 1, u64::from(byte));
+                        self.local
+                            .store(lane, to_base + offset + at, 1, u64::from(byte));
                     }
                 }
                 (Passed::Bytes { offset, size }, Passed::Register(dest)) => {
@@ -432,7 +518,13 @@ impl Warp {
                     }
                     self.frames[to.0 as usize].set_lane(dest, lane, u128::from_le_bytes(value));
                 }
-                (Passed::Bytes { offset, size }, Passed::Bytes { offset: to_offset, size: to_size }) => {
+                (
+                    Passed::Bytes { offset, size },
+                    Passed::Bytes {
+                        offset: to_offset,
+                        size: to_size,
+                    },
+                ) => {
                     for at in 0..size.min(to_size) {
                         let (byte, written) = self.local.peek(lane, from_base + offset + at, 1);
                         if written {
@@ -474,7 +566,15 @@ impl Warp {
         op: &SyncOp,
     ) -> Result<(), Trouble> {
         let Some(reg) = op.members else {
-            return self.meet(cx, here, op, Members { present: here.mask, absent: 0 });
+            return self.meet(
+                cx,
+                here,
+                op,
+                Members {
+                    present: here.mask,
+                    absent: 0,
+                },
+            );
         };
         // Lanes that name different members, such as the tiles of a warp, meet apart.
         let mut left = here.mask;
@@ -495,11 +595,23 @@ impl Warp {
         op: &SyncOp,
         members: Members,
     ) -> Result<(), Trouble> {
-        let Some(parts) = self.assemble(here, members.present) else { return Ok(()) };
-        op.kind.run(&mut Parts { frames: &mut self.frames, parts: &parts }, members)?;
+        let Some(parts) = self.assemble(here, members.present) else {
+            return Ok(());
+        };
+        op.kind.run(
+            &mut Parts {
+                frames: &mut self.frames,
+                parts: &parts,
+            },
+            members,
+        )?;
         cx.shared[cx.place.rank as usize].warp_sync(self.place.index as usize);
         for part in parts {
-            self.groups.push(Group { pc: here.pc + 1, state: State::Ready, ..part });
+            self.groups.push(Group {
+                pc: here.pc + 1,
+                state: State::Ready,
+                ..part
+            });
         }
         Ok(())
     }
@@ -511,7 +623,10 @@ impl Warp {
         parts.extend(self.groups.iter().filter(|group| waits(group)));
         let present = parts.iter().fold(0, |present, part| present | part.mask);
         if members & !present != 0 {
-            self.groups.push(Group { state: State::Sync { members }, ..here });
+            self.groups.push(Group {
+                state: State::Sync { members },
+                ..here
+            });
             return None;
         }
         self.groups.retain(|group| !waits(group));
@@ -528,7 +643,10 @@ impl Warp {
         let first = here.mask.trailing_zeros() as usize;
         let number = frame.lane(barrier.id, first);
         let expected = barrier.count.map(|count| frame.lane(count, first) as u32);
-        let Some(id) = usize::try_from(number).ok().filter(|id| *id < super::barrier::BARRIERS) else {
+        let Some(id) = usize::try_from(number)
+            .ok()
+            .filter(|id| *id < super::barrier::BARRIERS)
+        else {
             return Err(Trouble::new(
                 FaultKind::DivergentBarrier,
                 format!("barrier {number} of the 16 that a block has"),
@@ -566,7 +684,11 @@ impl Warp {
             _ => None,
         };
         let leader = self.live & self.live.wrapping_neg();
-        let absent = if here.mask & leader != 0 { 32 - self.live.count_ones() } else { 0 };
+        let absent = if here.mask & leader != 0 {
+            32 - self.live.count_ones()
+        } else {
+            0
+        };
         let waits = barrier.kind != BarrierKind::Arrive;
         let threads = here.mask.count_ones();
         let arrival = Arrival {
@@ -579,9 +701,18 @@ impl Warp {
             pc: here.pc,
         };
         if waits {
-            self.groups.push(Group { state: State::Barrier { id, aligned: barrier.aligned }, ..here });
+            self.groups.push(Group {
+                state: State::Barrier {
+                    id,
+                    aligned: barrier.aligned,
+                },
+                ..here
+            });
         } else {
-            self.groups.push(Group { pc: here.pc + 1, ..here });
+            self.groups.push(Group {
+                pc: here.pc + 1,
+                ..here
+            });
         }
         if !cx.barriers.arrive(arrival) {
             let waiting = cx.barriers.waiting(id);
@@ -611,7 +742,11 @@ impl Warp {
                         frame.write(dest, group.mask, &[u64::from(opened.votes); 32]);
                     }
                     BarrierKind::Logic { to, all, .. } => {
-                        let yes = if all { opened.votes == opened.voters } else { opened.votes != 0 };
+                        let yes = if all {
+                            opened.votes == opened.voters
+                        } else {
+                            opened.votes != 0
+                        };
                         frame.set_flags(to, group.mask, if yes { u32::MAX } else { 0 });
                     }
                     BarrierKind::Sync | BarrierKind::Arrive => {}
@@ -628,7 +763,8 @@ impl Warp {
         let inside = program.join(join);
         cx.barriers.passed(join, self.place.index);
         let waiting = self.groups.iter().find(|group| {
-            matches!(group.state, State::Barrier { aligned: true, .. }) && inside.contains(&group.pc)
+            matches!(group.state, State::Barrier { aligned: true, .. })
+                && inside.contains(&group.pc)
         });
         match waiting {
             Some(group) => Err(Trouble::new(
@@ -658,7 +794,9 @@ impl Warp {
                 let warp = self.place.index;
                 let what = match group.state {
                     State::Ready => "can go on".to_owned(),
-                    State::Sync { members } => format!("wait for lanes {}", list(members & !group.mask)),
+                    State::Sync { members } => {
+                        format!("wait for lanes {}", list(members & !group.mask))
+                    }
                     State::Barrier { id, .. } => format!("wait at barrier {id}"),
                     State::Cluster { .. } => "wait for the cluster".to_owned(),
                 };
@@ -670,7 +808,8 @@ impl Warp {
     /// Gives the frames back.
     pub(crate) fn dissolve<M>(&mut self, cx: &mut Context<'_, M>) {
         for frame in self.frames.drain(..) {
-            if !frame.words.is_empty() || !frame.doubles.is_empty() || !frame.predicates.is_empty() {
+            if !frame.words.is_empty() || !frame.doubles.is_empty() || !frame.predicates.is_empty()
+            {
                 cx.running.pool.give_back(frame);
             }
         }
@@ -718,7 +857,12 @@ pub(crate) fn same_lanes(frame: &Frame, reg: Reg, mask: u32) -> u32 {
 /// The lanes that take part: those that the member mask of all lanes of `active` names and that have not
 /// ended; and the others that it names.
 #[inline]
-pub(crate) fn member_lanes(frame: &Frame, reg: Reg, active: u32, live: u32) -> Result<Members, Trouble> {
+pub(crate) fn member_lanes(
+    frame: &Frame,
+    reg: Reg,
+    active: u32,
+    live: u32,
+) -> Result<Members, Trouble> {
     let named = frame.lane(reg, active.trailing_zeros() as usize % 32) as u32;
     if active & !named != 0 {
         let lane = (active & !named).trailing_zeros() as usize;
@@ -728,7 +872,10 @@ pub(crate) fn member_lanes(frame: &Frame, reg: Reg, active: u32, live: u32) -> R
         )
         .by(lane));
     }
-    Ok(Members { present: named & live, absent: named & !live })
+    Ok(Members {
+        present: named & live,
+        absent: named & !live,
+    })
 }
 
 fn expectation(expected: Option<u32>) -> String {
@@ -748,7 +895,11 @@ pub(crate) fn list(mask: u32) -> String {
         }
     }
     let texts = parts.iter().map(|(first, last)| {
-        if first == last { first.to_string() } else { format!("{first}-{last}") }
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
     });
     texts.collect::<Vec<_>>().join(", ")
 }
@@ -778,9 +929,9 @@ impl Lanes for Parts<'_> {
     }
 
     fn flags(&self, flag: super::code::Flag) -> u32 {
-        self.parts
-            .iter()
-            .fold(0, |flags, part| flags | self.frames[part.frame as usize].flag(flag) & part.mask)
+        self.parts.iter().fold(0, |flags, part| {
+            flags | self.frames[part.frame as usize].flag(flag) & part.mask
+        })
     }
 
     fn set_flags(&mut self, predicate: u32, mask: u32, flags: u32) {

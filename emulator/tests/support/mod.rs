@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gridcall_emulator::exec::{
-    Access, Bytes, DeviceInfo, Fault, GlobalMemory, Grid, Launch, MemoryFault, Order, Program, Progress, Stats,
-    Window,
+    Access, Bytes, DeviceInfo, Fault, GlobalMemory, Grid, Launch, MemoryFault, Order, Program,
+    Progress, Stats, Window,
 };
 
 /// One allocation.
@@ -30,15 +30,23 @@ pub struct Memory {
 
 impl Memory {
     pub fn new() -> Self {
-        Self { next: 0x7000_0000_0000, ..Self::default() }
+        Self {
+            next: 0x7000_0000_0000,
+            ..Self::default()
+        }
     }
 
     /// An allocation that holds these bytes.
     pub fn hold(&mut self, bytes: Vec<u8>) -> u64 {
         let start = self.next;
         self.next += (bytes.len() as u64).next_multiple_of(256) + 256;
-        let allocation =
-            Allocation { start, bytes, written: Vec::new(), writable: true, host_visible: false };
+        let allocation = Allocation {
+            start,
+            bytes,
+            written: Vec::new(),
+            writable: true,
+            host_visible: false,
+        };
         self.allocations.push(allocation);
         start
     }
@@ -53,23 +61,46 @@ impl Memory {
     }
 
     pub fn hold_u32(&mut self, values: &[u32]) -> u64 {
-        self.hold(values.iter().flat_map(|value| value.to_le_bytes()).collect())
+        self.hold(
+            values
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect(),
+        )
     }
 
     pub fn hold_f32(&mut self, values: &[f32]) -> u64 {
-        self.hold(values.iter().flat_map(|value| value.to_le_bytes()).collect())
+        self.hold(
+            values
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect(),
+        )
     }
 
     pub fn hold_f64(&mut self, values: &[f64]) -> u64 {
-        self.hold(values.iter().flat_map(|value| value.to_le_bytes()).collect())
+        self.hold(
+            values
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect(),
+        )
     }
 
     pub fn bytes_at(&self, start: u64) -> &[u8] {
-        &self.allocations.iter().find(|allocation| allocation.start == start).unwrap().bytes
+        &self
+            .allocations
+            .iter()
+            .find(|allocation| allocation.start == start)
+            .unwrap()
+            .bytes
     }
 
     pub fn u32s(&self, start: u64) -> Vec<u32> {
-        self.bytes_at(start).chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect()
+        self.bytes_at(start)
+            .chunks_exact(4)
+            .map(|b| u32::from_le_bytes(b.try_into().unwrap()))
+            .collect()
     }
 
     pub fn f32s(&self, start: u64) -> Vec<f32> {
@@ -77,7 +108,10 @@ impl Memory {
     }
 
     pub fn u64s(&self, start: u64) -> Vec<u64> {
-        self.bytes_at(start).chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().unwrap())).collect()
+        self.bytes_at(start)
+            .chunks_exact(8)
+            .map(|b| u64::from_le_bytes(b.try_into().unwrap()))
+            .collect()
     }
 
     pub fn f64s(&self, start: u64) -> Vec<f64> {
@@ -95,8 +129,11 @@ impl Memory {
         for (variable, start) in program.variables().iter().zip(&symbols) {
             for relocation in &variable.relocations {
                 let value = relocation.value(symbols[relocation.variable]).to_le_bytes();
-                let allocation =
-                    self.allocations.iter_mut().find(|allocation| allocation.start == *start).unwrap();
+                let allocation = self
+                    .allocations
+                    .iter_mut()
+                    .find(|allocation| allocation.start == *start)
+                    .unwrap();
                 let at = relocation.offset as usize;
                 let size = relocation.size as usize;
                 allocation.bytes[at..at + size].copy_from_slice(&value[..size]);
@@ -109,7 +146,8 @@ impl Memory {
 impl GlobalMemory for Memory {
     fn window(&mut self, address: u64) -> Result<Window, MemoryFault> {
         let found = self.allocations.iter().enumerate().find(|(_, allocation)| {
-            allocation.start <= address && address < allocation.start + allocation.bytes.len() as u64
+            allocation.start <= address
+                && address < allocation.start + allocation.bytes.len() as u64
         });
         match found {
             Some((token, allocation)) => Ok(Window {
@@ -126,7 +164,10 @@ impl GlobalMemory for Memory {
     fn bytes(&mut self, window: &Window) -> Bytes<'_> {
         let allocation = &mut self.allocations[window.token as usize];
         let written = (!allocation.written.is_empty()).then_some(allocation.written.as_mut_slice());
-        Bytes { data: &mut allocation.bytes, written }
+        Bytes {
+            data: &mut allocation.bytes,
+            written,
+        }
     }
 
     fn load(&mut self, window: &Window, address: u64, data: &mut [u8]) {
@@ -177,7 +218,8 @@ impl Params {
     }
 
     pub fn add(mut self, bytes: &[u8], align: usize) -> Self {
-        self.bytes.resize(self.bytes.len().next_multiple_of(align), 0);
+        self.bytes
+            .resize(self.bytes.len().next_multiple_of(align), 0);
         self.bytes.extend(bytes);
         self
     }
@@ -207,7 +249,9 @@ impl Params {
 pub fn launch(program: &Arc<Program>, kernel: &str, params: Vec<u8>, symbols: Vec<u64>) -> Launch {
     Launch {
         program: Arc::clone(program),
-        kernel: program.kernel(kernel).unwrap_or_else(|| panic!("a kernel {kernel}")),
+        kernel: program
+            .kernel(kernel)
+            .unwrap_or_else(|| panic!("a kernel {kernel}")),
         grid: [1, 1, 1],
         block: [32, 1, 1],
         cluster: [1, 1, 1],
@@ -223,8 +267,11 @@ pub fn launch(program: &Arc<Program>, kernel: &str, params: Vec<u8>, symbols: Ve
     }
 }
 
-/// Runs a launch to its end.
-pub fn run(memory: &mut Memory, launch: Launch) -> Result<Stats, Box<Fault>> {
+/// Runs a launch to its end; places the module's variables if nobody did.
+pub fn run(memory: &mut Memory, mut launch: Launch) -> Result<Stats, Box<Fault>> {
+    if launch.symbols.is_empty() {
+        launch.symbols = Arc::new(memory.place(&launch.program));
+    }
     let mut grid = Grid::new(launch)?;
     loop {
         match grid.run(memory, 1 << 20) {

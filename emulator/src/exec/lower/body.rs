@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use gridcall_ptx::{
-    Code, Declaration, Instruction, Linkage, NameRange, Position, ScalarType, SourcePlace, StateSpace,
-    Statement,
+    Code, Declaration, Instruction, Linkage, NameRange, Position, ScalarType, SourcePlace,
+    StateSpace, Statement,
 };
 
 use super::super::code::{Dest, Function, Guard, Inst, Op, Passed, Preset, Reg};
-use super::super::program::LowerError;
+use super::super::program::{LowerError, Source};
 use super::super::types::Type;
 use super::module::Environment;
 use super::names::{Name, Names, Register};
@@ -19,7 +19,7 @@ use super::{Lowered, Refusal, error, instruction, invalid};
 pub(crate) struct Draft {
     pub(crate) inst: Inst,
     pub(crate) position: Position,
-    pub(crate) source: Option<SourcePlace>,
+    pub(crate) source: Option<Source>,
     /// The register that an address is made of, by its name.
     pub(crate) base: Option<String>,
     /// The register it sets, and those it reads, by their names, for reports.
@@ -48,7 +48,7 @@ pub(super) struct Body<'a, 'm> {
     open_scopes: Vec<usize>,
     guard: Option<Guard>,
     position: Position,
-    source: Option<SourcePlace>,
+    source: Option<Source>,
     base: Option<String>,
     instruction_names: Vec<String>,
     /// The hidden predicate of carries, once it is needed.
@@ -56,7 +56,11 @@ pub(super) struct Body<'a, 'm> {
 }
 
 impl<'a, 'm> Body<'a, 'm> {
-    pub(super) fn new(environment: &'m Environment<'a>, function: Function, position: Position) -> Self {
+    pub(super) fn new(
+        environment: &'m Environment<'a>,
+        function: Function,
+        position: Position,
+    ) -> Self {
         let mut names = Names::default();
         names.open();
         Self {
@@ -100,7 +104,14 @@ impl<'a, 'm> Body<'a, 'm> {
                     }
                 }
                 Statement::Declaration(declaration) => self.declare(declaration)?,
-                Statement::Loc(loc) => self.source = Some(loc.place),
+                Statement::Loc(loc) => {
+                    let place =
+                        |place: SourcePlace| (place.line != 0).then_some((place.file, place.line));
+                    self.source = place(loc.place).map(|inner| Source {
+                        place: inner,
+                        inlined_at: loc.inlined_at.and_then(place),
+                    });
+                }
                 Statement::CallPrototype(prototype) => {
                     let sizes = |params: &[gridcall_ptx::Param]| {
                         params.iter().map(|param| param.size() as u32).collect()
@@ -111,17 +122,28 @@ impl<'a, 'm> Body<'a, 'm> {
                     };
                     self.names.declare(prototype.label, name);
                 }
-                Statement::CallTargets { label, names, position } => {
+                Statement::CallTargets {
+                    label,
+                    names,
+                    position,
+                } => {
                     let mut functions = Vec::new();
                     for name in expand(names) {
                         let Some(index) = self.environment.functions.get(name.as_str()) else {
-                            return Err(error(*position, format!("no function `{name}` is declared")));
+                            return Err(error(
+                                *position,
+                                format!("no function `{name}` is declared"),
+                            ));
                         };
                         functions.push(*index);
                     }
                     self.names.declare(label, Name::CallTargets(functions));
                 }
-                Statement::BranchTargets { label, names, position } => {
+                Statement::BranchTargets {
+                    label,
+                    names,
+                    position,
+                } => {
                     let mut targets = Vec::new();
                     for name in expand(names) {
                         let Some(target) = self.label(&name) else {
@@ -170,7 +192,11 @@ impl<'a, 'm> Body<'a, 'm> {
 
     /// The number of a label that can be seen from here.
     pub(super) fn label(&self, name: &str) -> Option<u32> {
-        self.open_scopes.iter().rev().find_map(|scope| self.scope_labels[*scope].get(name)).copied()
+        self.open_scopes
+            .iter()
+            .rev()
+            .find_map(|scope| self.scope_labels[*scope].get(name))
+            .copied()
     }
 
     fn declare(&mut self, declaration: &Declaration<'a>) -> Result<(), LowerError> {
@@ -181,22 +207,40 @@ impl<'a, 'm> Body<'a, 'm> {
                 StateSpace::Reg => {
                     let Some(ty) = ty else {
                         let message = format!("a register of type {}", declaration.ty);
-                        return Err(error(declared.position, format!("{message} is not supported")));
+                        return Err(error(
+                            declared.position,
+                            format!("{message} is not supported"),
+                        ));
                     };
-                    self.declare_registers(declared.name, ty, declaration.vector, declared.position)?;
+                    self.declare_registers(
+                        declared.name,
+                        ty,
+                        declaration.vector,
+                        declared.position,
+                    )?;
                 }
                 StateSpace::Local | StateSpace::Param => {
                     let offset = self.place_local(size, declaration.align, declared.position)?;
                     let is_param = declaration.space == StateSpace::Param;
                     let size = size as u32;
                     for name in expand_range(declared.name) {
-                        self.declare_owned(name, Name::Local { offset, size, is_param });
+                        self.declare_owned(
+                            name,
+                            Name::Local {
+                                offset,
+                                size,
+                                is_param,
+                            },
+                        );
                     }
                 }
                 StateSpace::Shared => {
                     let key = declared.position;
                     let Some(index) = self.environment.shared_at.get(&key) else {
-                        return Err(error(declared.position, "a variable in shared memory that has no place"));
+                        return Err(error(
+                            declared.position,
+                            "a variable in shared memory that has no place",
+                        ));
                     };
                     self.names.declare(declared.name.name, Name::Shared(*index));
                 }
@@ -271,7 +315,11 @@ impl<'a, 'm> Body<'a, 'm> {
 
     /// A register that is set when the frame is made.
     pub(super) fn preset(&mut self, preset: Preset, bits: u32) -> Reg {
-        let bank = if bits == 1 { 1 } else { bits.next_multiple_of(32) };
+        let bank = if bits == 1 {
+            1
+        } else {
+            bits.next_multiple_of(32)
+        };
         if let Some(reg) = self.presets.get(&(preset, bank)) {
             return *reg;
         }
@@ -293,7 +341,10 @@ impl<'a, 'm> Body<'a, 'm> {
         let offset = (self.function.local_bytes as usize).next_multiple_of(align);
         let end = offset.saturating_add(size);
         if end > MOST {
-            return Err(error(position, format!("local memory of {end} bytes, of which a thread has {MOST}")));
+            return Err(error(
+                position,
+                format!("local memory of {end} bytes, of which a thread has {MOST}"),
+            ));
         }
         self.function.local_bytes = end.next_multiple_of(4) as u32;
         Ok(offset as u32)
@@ -335,16 +386,26 @@ impl<'a, 'm> Body<'a, 'm> {
         self.position = instruction.position;
         self.base = None;
         self.instruction_names.clear();
-        self.instruction_names.extend(instruction.operands.iter().filter_map(|operand| match operand {
-            gridcall_ptx::Operand::Name(name) => Some((*name).to_owned()),
-            _ => None,
-        }));
+        self.instruction_names
+            .extend(
+                instruction
+                    .operands
+                    .iter()
+                    .filter_map(|operand| match operand {
+                        gridcall_ptx::Operand::Name(name) => Some((*name).to_owned()),
+                        _ => None,
+                    }),
+            );
         self.guard = match instruction.guard {
             None => None,
             Some(guard) => match self.names.find(guard.register) {
-                Some(Name::Register(Register { reg: Reg::P(predicate), .. })) => {
-                    Some(Guard { predicate, negated: guard.negated })
-                }
+                Some(Name::Register(Register {
+                    reg: Reg::P(predicate),
+                    ..
+                })) => Some(Guard {
+                    predicate,
+                    negated: guard.negated,
+                }),
                 _ => {
                     let message = format!("no predicate `{}` is declared", guard.register);
                     return Err(error(instruction.position, message));
@@ -361,7 +422,10 @@ impl<'a, 'm> Body<'a, 'm> {
                 }
                 self.drafts.truncate(before);
                 self.emit(Op::Unsupported);
-                self.missing.push(Missing { text: spelled(instruction), position: instruction.position });
+                self.missing.push(Missing {
+                    text: spelled(instruction),
+                    position: instruction.position,
+                });
                 Ok(())
             }
             Err(Refusal::Invalid(message)) => {
@@ -395,15 +459,31 @@ impl<'a, 'm> Body<'a, 'm> {
     ) -> Result<Passed, LowerError> {
         let offset = self.place_local(param.size(), param.align(), self.position)?;
         let size = param.size() as u32;
-        self.names.declare(name, Name::Local { offset, size, is_param: true });
+        self.names.declare(
+            name,
+            Name::Local {
+                offset,
+                size,
+                is_param: true,
+            },
+        );
         Ok(Passed::Bytes { offset, size })
     }
 
-    pub(super) fn declare_formal_register(&mut self, ty: ScalarType, name: &'a str) -> Lowered<Passed> {
-        let Some(ty) = scalar(ty) else { return invalid("a parameter that is no number") };
+    pub(super) fn declare_formal_register(
+        &mut self,
+        ty: ScalarType,
+        name: &'a str,
+    ) -> Lowered<Passed> {
+        let Some(ty) = scalar(ty) else {
+            return invalid("a parameter that is no number");
+        };
         let register = self.new_register(ty.bits());
         self.names.declare(name, Name::Register(register));
-        Ok(Passed::Register(Dest { reg: register.reg, bits: register.bits }))
+        Ok(Passed::Register(Dest {
+            reg: register.reg,
+            bits: register.bits,
+        }))
     }
 }
 
@@ -427,7 +507,9 @@ fn expand(names: &[NameRange<'_>]) -> Vec<String> {
     for range in names {
         match range.count {
             None => all.push(range.name.to_owned()),
-            Some(count) => all.extend((0..count.min(1 << 12)).map(|number| format!("{}{number}", range.name))),
+            Some(count) => {
+                all.extend((0..count.min(1 << 12)).map(|number| format!("{}{number}", range.name)))
+            }
         }
     }
     all

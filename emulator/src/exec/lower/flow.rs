@@ -9,7 +9,15 @@ use super::Draft;
 
 /// Marks the joins of a body's regions with aligned barriers; each list gets the addresses of the barriers
 /// inside, where the body begins at `base`.
-pub(super) fn mark_joins(drafts: Vec<Draft>, joins: &mut Vec<Vec<u32>>, base: u32) -> Vec<Draft> {
+///
+/// Where a kernel only ends is no join: whether the way there is called `return` or the end of an `if` is all
+/// the same.
+pub(super) fn mark_joins(
+    drafts: Vec<Draft>,
+    is_kernel: bool,
+    joins: &mut Vec<Vec<u32>>,
+    base: u32,
+) -> Vec<Draft> {
     let is_barrier = |draft: &Draft| matches!(&draft.inst.op, Op::Barrier(barrier) if barrier.aligned && barrier.count.is_none());
     if !drafts.iter().any(is_barrier) {
         return drafts;
@@ -23,8 +31,16 @@ pub(super) fn mark_joins(drafts: Vec<Draft>, joins: &mut Vec<Vec<u32>>, base: u3
         if !parts && !matches!(draft.inst.op, Op::BranchTable { .. }) {
             continue;
         }
-        let Some(join) = postdominators[graph.block_of[at]] else { continue };
-        let start = graph.blocks[join].0;
+        let Some(join) = postdominators[graph.block_of[at]] else {
+            continue;
+        };
+        let (start, end) = graph.blocks[join];
+        let only_ends = drafts[start..end].iter().all(|draft| {
+            draft.inst.guard.is_none() && matches!(draft.inst.op, Op::Nop | Op::Return | Op::Exit)
+        });
+        if is_kernel && only_ends {
+            continue;
+        }
         let inside = graph.between(graph.block_of[at], join);
         let barriers: Vec<usize> = inside
             .iter()
@@ -50,8 +66,15 @@ fn insert(
 ) -> Vec<Draft> {
     marks.sort_by_key(|(place, _)| *place);
     // Branches to a join come to its mark first; a barrier moves behind the marks before it.
-    let target = |at: u32| at + marks.iter().filter(|(place, _)| (*place as u32) < at).count() as u32;
-    let moved = |at: usize| base + at as u32 + marks.iter().filter(|(place, _)| *place <= at).count() as u32;
+    let target = |at: u32| {
+        at + marks
+            .iter()
+            .filter(|(place, _)| (*place as u32) < at)
+            .count() as u32
+    };
+    let moved = |at: usize| {
+        base + at as u32 + marks.iter().filter(|(place, _)| *place <= at).count() as u32
+    };
     let first = joins.len() as u32;
     for (_, barriers) in &marks {
         let mut inside: Vec<u32> = barriers.iter().map(|at| moved(*at)).collect();
@@ -63,8 +86,16 @@ fn insert(
     let mut out = Vec::with_capacity(drafts.len() + marks.len());
     for (at, mut draft) in drafts.into_iter().enumerate() {
         if let Some((number, _)) = numbers.next_if(|(_, (place, _))| *place == at) {
-            let inst = Inst { op: Op::Join(number), guard: None };
-            out.push(Draft { inst, base: None, names: Vec::new(), ..draft.clone() });
+            let inst = Inst {
+                op: Op::Join(number),
+                guard: None,
+            };
+            out.push(Draft {
+                inst,
+                base: None,
+                names: Vec::new(),
+                ..draft.clone()
+            });
         }
         match &mut draft.inst.op {
             Op::Branch(to) => *to = target(*to),
@@ -96,7 +127,9 @@ impl Graph {
             match &draft.inst.op {
                 Op::Branch(target) => starts[(*target as usize).min(count)] = true,
                 Op::BranchTable { targets, .. } => {
-                    targets.iter().for_each(|target| starts[(*target as usize).min(count)] = true);
+                    targets
+                        .iter()
+                        .for_each(|target| starts[(*target as usize).min(count)] = true);
                 }
                 Op::Return | Op::Exit | Op::Trap => {}
                 _ => ends = false,
@@ -116,7 +149,12 @@ impl Graph {
                 block.1 = at + 1;
             }
         }
-        let mut graph = Self { successors: vec![Vec::new(); blocks.len()], leaves: vec![false; blocks.len()], blocks, block_of };
+        let mut graph = Self {
+            successors: vec![Vec::new(); blocks.len()],
+            leaves: vec![false; blocks.len()],
+            blocks,
+            block_of,
+        };
         graph.connect(drafts);
         graph
     }
@@ -216,7 +254,10 @@ impl Graph {
             }
         }
         nearest.truncate(count);
-        nearest.into_iter().map(|found| found.filter(|block| *block != end)).collect()
+        nearest
+            .into_iter()
+            .map(|found| found.filter(|block| *block != end))
+            .collect()
     }
 
     /// The blocks on ways from one block's end to another, neither included unless it lies on a loop.

@@ -91,7 +91,7 @@ fn lower_compute(body: &mut Body<'_, '_>, instruction: &Instruction<'_>) -> Lowe
     let (opcode, modifiers) = (instruction.opcode, &instruction.modifiers);
     let operands = &instruction.operands;
     let Some((to, sources)) = operands.split_first() else {
-        return if is_known(opcode) { invalid("it has no operands") } else { Err(Refusal::Unsupported) };
+        return Err(Refusal::Unsupported);
     };
     // On predicates, bit operations are those of logic.
     if modifiers.as_slice() == ["pred"] {
@@ -118,10 +118,18 @@ fn compute(
     let mut operands = [Reg::Sink; 4];
     for ((slot, source), ty) in operands.iter_mut().zip(sources).zip(found.operands) {
         let ty = bits_type(ty);
-        *slot = if converts { body.wide_source(source, ty)? } else { body.source(source, ty)? };
+        *slot = if converts {
+            body.wide_source(source, ty)?
+        } else {
+            body.source(source, ty)?
+        };
     }
     let result = bits_type(found.result);
-    let to = if converts { body.wide_dest(to, result)? } else { body.dest(to, result)? };
+    let to = if converts {
+        body.wide_dest(to, result)?
+    } else {
+        body.dest(to, result)?
+    };
     body.emit(Op::Compute(Box::new(Compute {
         alu: found.alu,
         result: found.result,
@@ -147,14 +155,19 @@ fn lower_logic(
     to: &Operand<'_>,
     sources: &[Operand<'_>],
 ) -> Lowered<()> {
-    let Some(to) = body.predicate_dest(to)? else { return invalid("a result that goes nowhere") };
+    let Some(to) = body.predicate_dest(to)? else {
+        return invalid("a result that goes nowhere");
+    };
     let (op, a, b) = match (opcode, sources) {
         ("and", [a, b]) => (Logic::And, body.flag(a)?, body.flag(b)?),
         ("or", [a, b]) => (Logic::Or, body.flag(a)?, body.flag(b)?),
         ("xor", [a, b]) => (Logic::Xor, body.flag(a)?, body.flag(b)?),
         ("not", [a]) => {
             let a = body.flag(a)?;
-            let negated = super::super::code::Flag { negated: !a.negated, ..a };
+            let negated = super::super::code::Flag {
+                negated: !a.negated,
+                ..a
+            };
             (Logic::And, negated, negated)
         }
         _ => return Err(Refusal::Unsupported),
@@ -185,11 +198,22 @@ fn lower_carry(
         "mad" | "madc" if words.take("hi") => CarryKind::MadHi,
         _ => return Some(Err(Refusal::Unsupported)),
     };
-    let ty = words.next_type().filter(|ty| ty.is_integer() && ty.bits() >= 32);
-    let (Some(ty), true) = (ty, words.all_used()) else { return Some(Err(Refusal::Unsupported)) };
-    let count = if matches!(kind, CarryKind::Add | CarryKind::Sub) { 2 } else { 3 };
+    let ty = words
+        .next_type()
+        .filter(|ty| ty.is_integer() && ty.bits() >= 32);
+    let (Some(ty), true) = (ty, words.all_used()) else {
+        return Some(Err(Refusal::Unsupported));
+    };
+    let count = if matches!(kind, CarryKind::Add | CarryKind::Sub) {
+        2
+    } else {
+        3
+    };
     if sources.len() != count {
-        return Some(invalid(format!("{} sources where {count} are due", sources.len())));
+        return Some(invalid(format!(
+            "{} sources where {count} are due",
+            sources.len()
+        )));
     }
     Some(emit_carry(body, kind, ty, (reads, writes), to, sources))
 }
@@ -208,13 +232,26 @@ fn emit_carry(
     }
     let to = body.dest(to, ty)?.reg;
     let flag = body.carry();
-    let int = Int { bits: ty.bits(), signed: ty.is_signed() };
-    body.emit(Op::Carry(Box::new(Carry { int, kind, reads, writes, to, operands, flag })));
+    let int = Int {
+        bits: ty.bits(),
+        signed: ty.is_signed(),
+    };
+    body.emit(Op::Carry(Box::new(Carry {
+        int,
+        kind,
+        reads,
+        writes,
+        to,
+        operands,
+        flag,
+    })));
     Ok(())
 }
 
 fn lower_mov(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
-    let [to, from] = operands else { return invalid("it takes a destination and a source") };
+    let [to, from] = operands else {
+        return invalid("it takes a destination and a source");
+    };
     let mut words = Modifiers::new(modifiers.iter().copied());
     let count = words.find(|word| match word {
         "v2" => Some(2),
@@ -232,20 +269,41 @@ fn lower_mov(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'_
             let bits = part_bits(ty, parts.len())?;
             let part = bits_of(bits)?;
             let from = body.source(from, ty)?;
-            let to = parts.iter().map(|to| body.wide_dest(to, part)).collect::<Lowered<Vec<_>>>()?;
-            body.emit(Op::Unpack { to: to.into(), from, bits });
+            let to = parts
+                .iter()
+                .map(|to| body.wide_dest(to, part))
+                .collect::<Lowered<Vec<_>>>()?;
+            body.emit(Op::Unpack {
+                to: to.into(),
+                from,
+                bits,
+            });
         }
         (to, Operand::Vector(parts)) if ty.kind() == Kind::Bits => {
             let bits = part_bits(ty, parts.len())?;
             let part = bits_of(bits)?;
-            let from = parts.iter().map(|from| body.source(from, part)).collect::<Lowered<Vec<_>>>()?;
+            let from = parts
+                .iter()
+                .map(|from| body.source(from, part))
+                .collect::<Lowered<Vec<_>>>()?;
             let to = body.dest(to, ty)?;
-            body.emit(Op::Pack { to, from: from.into(), bits });
+            body.emit(Op::Pack {
+                to,
+                from: from.into(),
+                bits,
+            });
         }
         (to, from) if ty == Type::Pred => {
-            let Some(to) = body.predicate_dest(to)? else { return invalid("a result that goes nowhere") };
+            let Some(to) = body.predicate_dest(to)? else {
+                return invalid("a result that goes nowhere");
+            };
             let flag = body.flag(from)?;
-            body.emit(Op::Logic { op: Logic::And, to, a: flag, b: flag });
+            body.emit(Op::Logic {
+                op: Logic::And,
+                to,
+                a: flag,
+                b: flag,
+            });
         }
         (to, from) => {
             if ty.bits() == 8 {
@@ -272,7 +330,9 @@ fn lower_vector_mov(
     for (at, to) in to.into_iter().enumerate() {
         let component = ["x", "y", "z", "w"][at.min(3)];
         let from = match from {
-            Operand::Name(name) if at == 3 && name.starts_with('%') && body.names.find(name).is_none() => {
+            Operand::Name(name)
+                if at == 3 && name.starts_with('%') && body.names.find(name).is_none() =>
+            {
                 Operand::Constant(gridcall_ptx::Constant::S64(0))
             }
             Operand::Name(name) => Operand::Component { name, component },
@@ -303,7 +363,11 @@ fn bits_of(bits: u32) -> Lowered<Type> {
     })
 }
 
-fn lower_setp(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+fn lower_setp(
+    body: &mut Body<'_, '_>,
+    modifiers: &[&str],
+    operands: &[Operand<'_>],
+) -> Lowered<()> {
     let mut words = Modifiers::new(modifiers.iter().copied());
     let ftz = words.take("ftz");
     let combine = words.find(|word| match word {
@@ -312,8 +376,11 @@ fn lower_setp(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'
         "xor" => Some(Logic::Xor),
         _ => None,
     });
-    let Some(ty) = words.next_type() else { return Err(Refusal::Unsupported) };
-    let Some(comparison) = alu::parse_comparison(&mut words, ty, ftz).filter(|_| words.all_used()) else {
+    let Some(ty) = words.next_type() else {
+        return Err(Refusal::Unsupported);
+    };
+    let Some(comparison) = alu::parse_comparison(&mut words, ty, ftz).filter(|_| words.all_used())
+    else {
         return Err(Refusal::Unsupported);
     };
     let (to, a, b, c) = match (operands, combine) {
@@ -333,11 +400,24 @@ fn lower_setp(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'
     };
     let pair = ty.kind() == Kind::Packed;
     let fast = FastCompare::of(comparison).filter(|_| !pair);
-    body.emit(Op::SetP(Box::new(SetP { comparison, fast, pair, p, q, a, b, combine })));
+    body.emit(Op::SetP(Box::new(SetP {
+        comparison,
+        fast,
+        pair,
+        p,
+        q,
+        a,
+        b,
+        combine,
+    })));
     Ok(())
 }
 
-fn lower_selp(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+fn lower_selp(
+    body: &mut Body<'_, '_>,
+    modifiers: &[&str],
+    operands: &[Operand<'_>],
+) -> Lowered<()> {
     let ([to, a, b, c], [ty]) = (operands, modifiers) else {
         return invalid("it takes a type, a destination and three sources");
     };
@@ -352,7 +432,11 @@ fn lower_selp(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'
     Ok(())
 }
 
-fn lower_testp(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+fn lower_testp(
+    body: &mut Body<'_, '_>,
+    modifiers: &[&str],
+    operands: &[Operand<'_>],
+) -> Lowered<()> {
     let ([to, a], [what, ty]) = (operands, modifiers) else {
         return invalid("it takes a property, a type, a destination and a source");
     };
@@ -368,14 +452,27 @@ fn lower_testp(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<
     let Some(ty) = Type::parse(ty).filter(|ty| matches!(ty, Type::F32 | Type::F64)) else {
         return Err(Refusal::Unsupported);
     };
-    let Some(format) = ty.format() else { return Err(Refusal::Unsupported) };
-    let Some(to) = body.predicate_dest(to)? else { return invalid("a result that goes nowhere") };
+    let Some(format) = ty.format() else {
+        return Err(Refusal::Unsupported);
+    };
+    let Some(to) = body.predicate_dest(to)? else {
+        return invalid("a result that goes nowhere");
+    };
     let a = body.source(a, ty)?;
-    body.emit(Op::TestP { property, format, to, a });
+    body.emit(Op::TestP {
+        property,
+        format,
+        to,
+        a,
+    });
     Ok(())
 }
 
-fn lower_lop3(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+fn lower_lop3(
+    body: &mut Body<'_, '_>,
+    modifiers: &[&str],
+    operands: &[Operand<'_>],
+) -> Lowered<()> {
     let mut words = Modifiers::new(modifiers.iter().copied());
     let combine = words.find(|word| match word {
         "or" => Some(Logic::Or),
@@ -390,11 +487,16 @@ fn lower_lop3(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'
         ([to, a, b, c, table, q], Some(_)) => (to, a, b, c, table, Some(q)),
         _ => return invalid("a number of operands that it does not take"),
     };
-    let Operand::Constant(table) = table else { return invalid("a table that is no constant") };
+    let Operand::Constant(table) = table else {
+        return invalid("a table that is no constant");
+    };
     let Some(table) = table.integer().and_then(|table| u8::try_from(table).ok()) else {
         return invalid("a table that is not between 0 and 255");
     };
-    let int = Int { bits: 32, signed: false };
+    let int = Int {
+        bits: 32,
+        signed: false,
+    };
     let found = Signature {
         alu: Alu::Int(IntOp::Lop3(table), int),
         result: Type::B32,
@@ -406,7 +508,9 @@ fn lower_lop3(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'
         return compute(body, found, to, &sources, false);
     };
     // With a predicate: `d|p`, where p says whether d is not zero, combined with q.
-    let Operand::Pair(d, p) = to else { return invalid("it sets a register and a predicate") };
+    let Operand::Pair(d, p) = to else {
+        return invalid("it sets a register and a predicate");
+    };
     let d = if *d == "_" {
         body.new_dest(32)
     } else {
@@ -418,11 +522,16 @@ fn lower_lop3(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'
         *slot = body.source(source, Type::B32)?;
     }
     let flag = body.flag(q)?;
-    let compute = Compute { alu: found.alu, result: Type::B32, to: d, operands: registers, count: 3 };
+    let compute = Compute {
+        alu: found.alu,
+        result: Type::B32,
+        to: d,
+        operands: registers,
+        count: 3,
+    };
     body.emit(Op::Compute(Box::new(compute)));
     let zero = body.preset(super::super::code::Preset::Bits(0), 32);
-    let comparison =
-        alu::Comparison::Int(super::super::alu_int::Order::NotEqual, int);
+    let comparison = alu::Comparison::Int(super::super::alu_int::Order::NotEqual, int);
     body.emit(Op::SetP(Box::new(SetP {
         comparison,
         fast: FastCompare::of(comparison),
@@ -436,8 +545,14 @@ fn lower_lop3(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'
     Ok(())
 }
 
-fn lower_branch(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
-    let [Operand::Name(name)] = operands else { return invalid("it takes a label") };
+fn lower_branch(
+    body: &mut Body<'_, '_>,
+    modifiers: &[&str],
+    operands: &[Operand<'_>],
+) -> Lowered<()> {
+    let [Operand::Name(name)] = operands else {
+        return invalid("it takes a label");
+    };
     if modifiers.iter().any(|modifier| *modifier != "uni") {
         return Err(Refusal::Unsupported);
     }
@@ -461,7 +576,10 @@ fn lower_branch_table(
     let index = body.source(index, Type::U32)?;
     match body.names.find(list) {
         Some(Name::BranchTargets(targets)) => {
-            body.emit(Op::BranchTable { targets: targets.into(), index });
+            body.emit(Op::BranchTable {
+                targets: targets.into(),
+                index,
+            });
             Ok(())
         }
         _ => invalid(format!("no list of labels `{list}` is declared")),
@@ -471,20 +589,141 @@ fn lower_branch_table(
 /// Whether PTX has an instruction of this name, up to the version the reader knows.
 pub(super) fn is_known(opcode: &str) -> bool {
     const KNOWN: &[&str] = &[
-        "abs", "activemask", "add", "addc", "alloca", "and", "applypriority", "atom", "bar", "barrier",
-        "bfe", "bfi", "bfind", "bmsk", "bra", "brev", "brkpt", "brx", "call", "clusterlaunchcontrol", "clz",
-        "cnot", "copysign", "cos", "cp", "createpolicy", "cvt", "cvta", "discard", "div", "dp2a", "dp4a",
-        "elect", "ex2", "exit", "fence", "fma", "fns", "getctarank", "griddepcontrol", "isspacep", "istypep",
-        "ld", "ldmatrix", "ldu", "lg2", "lop3", "mad", "mad24", "madc", "mapa", "match", "max", "mbarrier",
-        "membar", "min", "mma", "mov", "movmatrix", "mul", "mul24", "multimem", "nanosleep", "neg", "not",
-        "or", "pmevent", "popc", "prefetch", "prefetchu", "prmt", "rcp", "red", "redux", "rem", "ret",
-        "rsqrt", "sad", "selp", "set", "setmaxnreg", "setp", "shf", "shfl", "shl", "shr", "sin", "slct",
-        "sqrt", "st", "stackrestore", "stacksave", "stmatrix", "sub", "subc", "suld", "suq", "sured", "sust",
-        "szext", "tanh", "tcgen05", "tensormap", "testp", "tex", "tld4", "trap", "txq", "vabsdiff",
-        "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2",
-        "vmax4", "vmin", "vmin2", "vmin4", "vote", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2",
-        "vsub4", "wgmma", "wmma", "xor",
+        "abs",
+        "activemask",
+        "add",
+        "addc",
+        "alloca",
+        "and",
+        "applypriority",
+        "atom",
+        "bar",
+        "barrier",
+        "bfe",
+        "bfi",
+        "bfind",
+        "bmsk",
+        "bra",
+        "brev",
+        "brkpt",
+        "brx",
+        "call",
+        "clusterlaunchcontrol",
+        "clz",
+        "cnot",
+        "copysign",
+        "cos",
+        "cp",
+        "createpolicy",
+        "cvt",
+        "cvta",
+        "discard",
+        "div",
+        "dp2a",
+        "dp4a",
+        "elect",
+        "ex2",
+        "exit",
+        "fence",
+        "fma",
+        "fns",
+        "getctarank",
+        "griddepcontrol",
+        "isspacep",
+        "istypep",
+        "ld",
+        "ldmatrix",
+        "ldu",
+        "lg2",
+        "lop3",
+        "mad",
+        "mad24",
+        "madc",
+        "mapa",
+        "match",
+        "max",
+        "mbarrier",
+        "membar",
+        "min",
+        "mma",
+        "mov",
+        "movmatrix",
+        "mul",
+        "mul24",
+        "multimem",
+        "nanosleep",
+        "neg",
+        "not",
+        "or",
+        "pmevent",
+        "popc",
+        "prefetch",
+        "prefetchu",
+        "prmt",
+        "rcp",
+        "red",
+        "redux",
+        "rem",
+        "ret",
+        "rsqrt",
+        "sad",
+        "selp",
+        "set",
+        "setmaxnreg",
+        "setp",
+        "shf",
+        "shfl",
+        "shl",
+        "shr",
+        "sin",
+        "slct",
+        "sqrt",
+        "st",
+        "stackrestore",
+        "stacksave",
+        "stmatrix",
+        "sub",
+        "subc",
+        "suld",
+        "suq",
+        "sured",
+        "sust",
+        "szext",
+        "tanh",
+        "tcgen05",
+        "tensormap",
+        "testp",
+        "tex",
+        "tld4",
+        "trap",
+        "txq",
+        "vabsdiff",
+        "vabsdiff2",
+        "vabsdiff4",
+        "vadd",
+        "vadd2",
+        "vadd4",
+        "vavrg2",
+        "vavrg4",
+        "vmad",
+        "vmax",
+        "vmax2",
+        "vmax4",
+        "vmin",
+        "vmin2",
+        "vmin4",
+        "vote",
+        "vset",
+        "vset2",
+        "vset4",
+        "vshl",
+        "vshr",
+        "vsub",
+        "vsub2",
+        "vsub4",
+        "wgmma",
+        "wmma",
+        "xor",
     ];
     KNOWN.binary_search(&opcode).is_ok()
 }
-

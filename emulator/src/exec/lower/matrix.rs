@@ -35,7 +35,11 @@ fn element(word: &str) -> Option<Element> {
 fn shape(word: &str) -> Option<Shape> {
     let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
     let (n, k) = rest.split_once('k')?;
-    Some(Shape { m: m.parse().ok()?, n: n.parse().ok()?, k: k.parse().ok()? })
+    Some(Shape {
+        m: m.parse().ok()?,
+        n: n.parse().ok()?,
+        k: k.parse().ok()?,
+    })
 }
 
 fn by_columns(word: &str) -> Option<bool> {
@@ -59,9 +63,10 @@ fn mma_exists(shape: Shape, a: Element, b: Element) -> bool {
         (Element::Float(Format::Bf16), Element::Float(Format::Bf16)) => &[(16, 8), (16, 16)],
         (Element::Float(Format::Tf32), Element::Float(Format::Tf32)) => &[(16, 4), (16, 8)],
         (F64, F64) => &[(8, 4), (16, 4), (16, 8), (16, 16)],
-        (Element::Float(Format::E4m3 | Format::E5m2), Element::Float(Format::E4m3 | Format::E5m2)) => {
-            &[(16, 16), (16, 32)]
-        }
+        (
+            Element::Float(Format::E4m3 | Format::E5m2),
+            Element::Float(Format::E4m3 | Format::E5m2),
+        ) => &[(16, 16), (16, 32)],
         (Element::Integer(8, _), Element::Integer(8, _)) => &[(8, 16), (16, 16), (16, 32)],
         (Element::Integer(4, _), Element::Integer(4, _)) => &[(8, 32), (16, 32), (16, 64)],
         (Element::Bit, Element::Bit) => &[(8, 128), (16, 128), (16, 256)],
@@ -132,8 +137,13 @@ impl Body<'_, '_> {
             "ldmatrix" => self.lower_ldmatrix(&mut words, operands, true),
             "stmatrix" => self.lower_ldmatrix(&mut words, operands, false),
             _ => {
-                let words = ["m8n8", "trans", "b16"].into_iter().all(|word| words.take(word)) && words.all_used();
-                let ([to, from], true) = (operands, words) else { return Err(Refusal::Unsupported) };
+                let words = ["m8n8", "trans", "b16"]
+                    .into_iter()
+                    .all(|word| words.take(word))
+                    && words.all_used();
+                let ([to, from], true) = (operands, words) else {
+                    return Err(Refusal::Unsupported);
+                };
                 let from = self.source(from, Type::B32)?;
                 let to = self.dest(to, Type::B32)?;
                 self.emit_matrix("movmatrix", MatrixKind::Transpose { to, from });
@@ -147,29 +157,48 @@ impl Body<'_, '_> {
     }
 
     fn lower_mma(&mut self, words: &mut Modifiers<'_>, operands: &[Operand<'_>]) -> Lowered<()> {
-        let Some(shape) = words.find(shape) else { return Err(Refusal::Unsupported) };
+        let Some(shape) = words.find(shape) else {
+            return Err(Refusal::Unsupported);
+        };
         let layouts = (words.find(by_columns), words.find(by_columns));
-        let (Some(a_by_columns), Some(b_by_columns)) = layouts else { return Err(Refusal::Unsupported) };
+        let (Some(a_by_columns), Some(b_by_columns)) = layouts else {
+            return Err(Refusal::Unsupported);
+        };
         let saturates = words.take("satfinite");
         for word in ["rn", "kind::f8f6f4"] {
             words.take(word);
         }
-        let Some(product) = product(words) else { return Err(Refusal::Unsupported) };
+        let Some(product) = product(words) else {
+            return Err(Refusal::Unsupported);
+        };
         let mut next = || words.find(element);
         let (Some(d), Some(a), Some(b), Some(c)) = (next(), next(), next(), next()) else {
             return Err(Refusal::Unsupported);
         };
         let quads = shape == Shape { m: 8, n: 8, k: 4 } && a == F16 && b == F16;
-        let spread = if quads { Spread::Quads { a_by_columns, b_by_columns } } else { Spread::Tiles };
+        let spread = if quads {
+            Spread::Quads {
+                a_by_columns,
+                b_by_columns,
+            }
+        } else {
+            Spread::Tiles
+        };
         let tiles = !a_by_columns && b_by_columns && mma_exists(shape, a, b);
         let bits = (a == Element::Bit) == (product != Product::Multiply);
         let saturation = !saturates || matches!(a, Element::Integer(..));
         if !(quads || tiles) || !sums_exist(a, c, d) || !bits || !saturation || !words.all_used() {
             return Err(Refusal::Unsupported);
         }
-        let [to, a_from, b_from, c_from] = operands else { return invalid("it takes four matrices") };
+        let [to, a_from, b_from, c_from] = operands else {
+            return invalid("it takes four matrices");
+        };
         let count = |element: Element, elements: usize| {
-            if quads { (elements * 4).div_ceil(32 * 32 / element.bits() as usize) } else { registers(element, elements).0 }
+            if quads {
+                (elements * 4).div_ceil(32 * 32 / element.bits() as usize)
+            } else {
+                registers(element, elements).0
+            }
         };
         let ty = |element: Element| register_type(registers(element, 32).1);
         let multiply = Multiply {
@@ -188,8 +217,14 @@ impl Body<'_, '_> {
     }
 
     fn lower_wmma(&mut self, words: &mut Modifiers<'_>, operands: &[Operand<'_>]) -> Lowered<()> {
-        let kind = words.find(|word| ["load", "store", "mma"].into_iter().find(|kind| *kind == word));
-        let Some(shape) = words.find(shape) else { return Err(Refusal::Unsupported) };
+        let kind = words.find(|word| {
+            ["load", "store", "mma"]
+                .into_iter()
+                .find(|kind| *kind == word)
+        });
+        let Some(shape) = words.find(shape) else {
+            return Err(Refusal::Unsupported);
+        };
         match kind {
             Some("mma") => self.lower_wmma_mma(words, shape, operands),
             Some("load") => self.lower_wmma_load(words, shape, operands),
@@ -209,7 +244,9 @@ impl Body<'_, '_> {
         }
         let saturates = words.take("satfinite");
         words.take("rn");
-        let Some(product) = product(words) else { return Err(Refusal::Unsupported) };
+        let Some(product) = product(words) else {
+            return Err(Refusal::Unsupported);
+        };
         let mut types = Vec::new();
         while let Some(found) = words.find(element) {
             types.push(found);
@@ -224,7 +261,9 @@ impl Body<'_, '_> {
         if !wmma_exists(shape, a) || a != b || !sums_exist(a, c, d) || !bits || !words.all_used() {
             return Err(Refusal::Unsupported);
         }
-        let [to, a_from, b_from, c_from] = operands else { return invalid("it takes four matrices") };
+        let [to, a_from, b_from, c_from] = operands else {
+            return invalid("it takes four matrices");
+        };
         let count = |which, element| fragment_registers(shape, which, element);
         let (of_a, of_b) = (count(Which::A, a), count(Which::B, b));
         let (of_c, of_d) = (count(Which::C, c), count(Which::C, d));
@@ -255,8 +294,12 @@ impl Body<'_, '_> {
             "c" => Some(Which::C),
             _ => None,
         });
-        let Some(which) = which else { return Err(Refusal::Unsupported) };
-        let [to, address, stride @ ..] = operands else { return invalid("it takes a fragment and an address") };
+        let Some(which) = which else {
+            return Err(Refusal::Unsupported);
+        };
+        let [to, address, stride @ ..] = operands else {
+            return invalid("it takes a fragment and an address");
+        };
         let fragment = self.fragment(words, shape, which, address, stride)?;
         let (count, bits) = fragment_registers(shape, which, fragment.element);
         let to = self.dests(to, count, register_type(bits))?;
@@ -273,7 +316,9 @@ impl Body<'_, '_> {
         if !words.take("d") {
             return Err(Refusal::Unsupported);
         }
-        let [address, from, stride @ ..] = operands else { return invalid("it takes an address and a fragment") };
+        let [address, from, stride @ ..] = operands else {
+            return invalid("it takes an address and a fragment");
+        };
         let fragment = self.fragment(words, shape, Which::C, address, stride)?;
         let (count, bits) = fragment_registers(shape, Which::C, fragment.element);
         let from = self.sources(from, count, register_type(bits))?;
@@ -313,10 +358,22 @@ impl Body<'_, '_> {
             _ => return invalid("a number of operands that it does not take"),
         };
         self.function.granule = self.function.granule.min(element.bits().div_ceil(8));
-        Ok(Fragment { which, shape, element, by_columns, target, stride })
+        Ok(Fragment {
+            which,
+            shape,
+            element,
+            by_columns,
+            target,
+            stride,
+        })
     }
 
-    fn lower_ldmatrix(&mut self, words: &mut Modifiers<'_>, operands: &[Operand<'_>], loads: bool) -> Lowered<()> {
+    fn lower_ldmatrix(
+        &mut self,
+        words: &mut Modifiers<'_>,
+        operands: &[Operand<'_>],
+        loads: bool,
+    ) -> Lowered<()> {
         let count = words.find(|word| match word {
             "x1" => Some(1),
             "x2" => Some(2),
@@ -329,17 +386,37 @@ impl Body<'_, '_> {
         let (Some(count), true, true) = (count, known, words.all_used()) else {
             return Err(Refusal::Unsupported);
         };
-        let space = if shared { Space::Shared } else { Space::Generic };
-        let [first, second] = operands else { return invalid("it takes registers and an address") };
+        let space = if shared {
+            Space::Shared
+        } else {
+            Space::Generic
+        };
+        let [first, second] = operands else {
+            return invalid("it takes registers and an address");
+        };
         self.function.granule = self.function.granule.min(4);
         if loads {
             let target = self.target(second, space)?;
             let to = self.dests(first, count, Type::B32)?;
-            self.emit_matrix("ldmatrix", MatrixKind::Load { target, to, transposed });
+            self.emit_matrix(
+                "ldmatrix",
+                MatrixKind::Load {
+                    target,
+                    to,
+                    transposed,
+                },
+            );
         } else {
             let target = self.target(first, space)?;
             let from = self.sources(second, count, Type::B32)?;
-            self.emit_matrix("stmatrix", MatrixKind::Store { target, from, transposed });
+            self.emit_matrix(
+                "stmatrix",
+                MatrixKind::Store {
+                    target,
+                    from,
+                    transposed,
+                },
+            );
         }
         Ok(())
     }

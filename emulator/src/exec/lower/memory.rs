@@ -31,7 +31,10 @@ fn ordering(words: &mut Modifiers<'_>) -> Ordering {
     }
     for word in ["acquire", "release", "acq_rel"] {
         if words.take(word) {
-            order = Ordering { strong: true, fence: true };
+            order = Ordering {
+                strong: true,
+                fence: true,
+            };
         }
     }
     for word in ["cta", "cluster", "gpu", "sys"] {
@@ -50,7 +53,9 @@ fn cache_hints(words: &mut Modifiers<'_>) -> usize {
     while words
         .find(|word| {
             let hint = word.starts_with("L1::evict") || word.starts_with("L1::no_allocate");
-            let hint = hint || word.starts_with("L2::evict") || ["L2::64B", "L2::128B", "L2::256B"].contains(&word);
+            let hint = hint
+                || word.starts_with("L2::evict")
+                || ["L2::64B", "L2::128B", "L2::256B"].contains(&word);
             hint.then_some(())
         })
         .is_some()
@@ -76,7 +81,8 @@ fn memory_type(ty: Type, count: usize) -> Lowered<Type> {
         Type::F16x2 | Type::Bf16x2 => Type::B32,
         other => other,
     };
-    let whole = matches!(ty.kind(), Kind::Bits | Kind::Unsigned | Kind::Signed) || matches!(ty, Type::F32 | Type::F64);
+    let whole = matches!(ty.kind(), Kind::Bits | Kind::Unsigned | Kind::Signed)
+        || matches!(ty, Type::F32 | Type::F64);
     // Eight elements, or four of 64 bits, are for later targets.
     if !whole || ty.bits() as usize * count > 128 {
         return Err(Refusal::Unsupported);
@@ -99,7 +105,9 @@ impl Body<'_, '_> {
         operands: &[Operand<'_>],
     ) -> Lowered<()> {
         let mut words = Modifiers::new(modifiers.iter().copied());
-        let Some(ty) = words.next_type() else { return Err(Refusal::Unsupported) };
+        let Some(ty) = words.next_type() else {
+            return Err(Refusal::Unsupported);
+        };
         let order = ordering(&mut words);
         let found = words.find(space);
         let hints = cache_hints(&mut words);
@@ -117,23 +125,44 @@ impl Body<'_, '_> {
         let to = self.dests(&operands[0], count, ty)?;
         let space = found.unwrap_or(Space::Generic);
         if let Some(offset) = self.kernel_param(&operands[1], space)? {
-            let target = Target { space: Space::Param, base: Reg::Sink, offset };
+            let target = Target {
+                space: Space::Param,
+                base: Reg::Sink,
+                offset,
+            };
             let end = offset + i64::from(ty.bytes()) * count as i64;
-            if offset < 0 || end > i64::from(self.environment.param_bytes(self.function.name.as_str())) {
+            if offset < 0
+                || end > i64::from(self.environment.param_bytes(self.function.name.as_str()))
+            {
                 return invalid("a load behind the kernel's parameters");
             }
-            self.emit(Op::LoadParam(Box::new(Load { target, ty, order, to })));
+            self.emit(Op::LoadParam(Box::new(Load {
+                target,
+                ty,
+                order,
+                to,
+            })));
             return Ok(());
         }
         let target = self.target(&operands[1], space)?;
         self.note_access(&target, ty.bytes());
-        self.emit(Op::Load(Box::new(Load { target, ty, order, to })));
+        self.emit(Op::Load(Box::new(Load {
+            target,
+            ty,
+            order,
+            to,
+        })));
         Ok(())
     }
 
     /// The offset of a parameter of the kernel that an address names.
     fn kernel_param(&mut self, operand: &Operand<'_>, space: Space) -> Lowered<Option<i64>> {
-        let Operand::Address(Address { base: Base::Name(name), offset, .. }) = operand else {
+        let Operand::Address(Address {
+            base: Base::Name(name),
+            offset,
+            ..
+        }) = operand
+        else {
             return Ok(None);
         };
         match self.names.find(name) {
@@ -145,12 +174,18 @@ impl Body<'_, '_> {
         }
     }
 
-    pub(super) fn lower_store(&mut self, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+    pub(super) fn lower_store(
+        &mut self,
+        modifiers: &[&str],
+        operands: &[Operand<'_>],
+    ) -> Lowered<()> {
         let mut words = Modifiers::new(modifiers.iter().copied());
         if words.take("async") {
             return Err(Refusal::Unsupported);
         }
-        let Some(ty) = words.next_type() else { return Err(Refusal::Unsupported) };
+        let Some(ty) = words.next_type() else {
+            return Err(Refusal::Unsupported);
+        };
         let order = ordering(&mut words);
         let found = words.find(space);
         let hints = cache_hints(&mut words);
@@ -172,7 +207,12 @@ impl Body<'_, '_> {
         let target = self.target(&operands[0], space)?;
         let from = self.sources(&operands[1], count, ty)?;
         self.note_access(&target, ty.bytes());
-        self.emit(Op::Store(Box::new(Store { target, ty, order, from })));
+        self.emit(Op::Store(Box::new(Store {
+            target,
+            ty,
+            order,
+            from,
+        })));
         Ok(())
     }
 
@@ -187,22 +227,33 @@ impl Body<'_, '_> {
         if words.take("async") {
             return Err(Refusal::Unsupported);
         }
-        let Some(ty) = words.next_type() else { return Err(Refusal::Unsupported) };
+        let Some(ty) = words.next_type() else {
+            return Err(Refusal::Unsupported);
+        };
         let mut order = ordering(&mut words);
         order.strong = true;
         let found = words.find(space);
         let hints = cache_hints(&mut words);
         let count = vector(&mut words);
         let noftz = words.take("noftz");
-        let Some(kind) = words.find(AtomicOp::parse_kind).filter(|_| words.all_used()) else {
+        let Some(kind) = words
+            .find(AtomicOp::parse_kind)
+            .filter(|_| words.all_used())
+        else {
             return Err(Refusal::Unsupported);
         };
-        let op = AtomicOp { kind, ty, ftz: false };
+        let op = AtomicOp {
+            kind,
+            ty,
+            ftz: false,
+        };
         let halves = matches!(ty, Type::F16 | Type::Bf16 | Type::F16x2 | Type::Bf16x2);
-        let fits = count == 1 || found != Some(Space::Shared) && ty.format().is_some() && ty != Type::F64;
+        let fits =
+            count == 1 || found != Some(Space::Shared) && ty.format().is_some() && ty != Type::F64;
         let space = found.unwrap_or(Space::Generic);
         let allowed = matches!(space, Space::Generic | Space::Global | Space::Shared);
-        let floats = kind != AtomicKind::Min && kind != AtomicKind::Max || !matches!(ty, Type::F32 | Type::F64);
+        let floats = kind != AtomicKind::Min && kind != AtomicKind::Max
+            || !matches!(ty, Type::F32 | Type::F64);
         if !op.exists() || !fits || !allowed || !floats || halves != noftz {
             return Err(Refusal::Unsupported);
         }
@@ -222,7 +273,11 @@ impl Body<'_, '_> {
         let (to, rest) = operands.split_at(usize::from(answers));
         let target = self.target(&rest[0], space)?;
         let a = self.sources(&rest[1], count, plain)?;
-        let b = if swaps { self.source(&rest[2], plain)? } else { Reg::Sink };
+        let b = if swaps {
+            self.source(&rest[2], plain)?
+        } else {
+            Reg::Sink
+        };
         if hints > 0 {
             self.source(&rest[rest.len() - 1], Type::B64)?;
         }
@@ -231,52 +286,114 @@ impl Body<'_, '_> {
             _ => Vec::new(),
         };
         self.note_access(&target, ty.bytes());
-        self.emit(Op::Atomic(Box::new(Atomic { target, op, order, to, a, b })));
+        self.emit(Op::Atomic(Box::new(Atomic {
+            target,
+            op,
+            order,
+            to,
+            a,
+            b,
+        })));
         Ok(())
     }
 
-    pub(super) fn lower_cvta(&mut self, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+    pub(super) fn lower_cvta(
+        &mut self,
+        modifiers: &[&str],
+        operands: &[Operand<'_>],
+    ) -> Lowered<()> {
         let mut words = Modifiers::new(modifiers.iter().copied());
         let to_generic = !words.take("to");
-        let Some(space) = words.find(space) else { return Err(Refusal::Unsupported) };
-        let ty = words.next_type().filter(|ty| matches!(ty, Type::U32 | Type::U64));
-        let (Some(ty), true) = (ty, words.all_used()) else { return Err(Refusal::Unsupported) };
-        let [to, from] = operands else { return invalid("it takes a destination and a source") };
+        let Some(space) = words.find(space) else {
+            return Err(Refusal::Unsupported);
+        };
+        let ty = words
+            .next_type()
+            .filter(|ty| matches!(ty, Type::U32 | Type::U64));
+        let (Some(ty), true) = (ty, words.all_used()) else {
+            return Err(Refusal::Unsupported);
+        };
+        let [to, from] = operands else {
+            return invalid("it takes a destination and a source");
+        };
         let from = self.source(from, ty)?;
         let to = self.dest(to, ty)?;
-        self.emit(Op::Convert { to, from, space, to_generic });
+        self.emit(Op::Convert {
+            to,
+            from,
+            space,
+            to_generic,
+        });
         Ok(())
     }
 
-    pub(super) fn lower_isspacep(&mut self, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+    pub(super) fn lower_isspacep(
+        &mut self,
+        modifiers: &[&str],
+        operands: &[Operand<'_>],
+    ) -> Lowered<()> {
         let ([word], [to, from]) = (modifiers, operands) else {
             return invalid("it takes a state space, a predicate and an address");
         };
-        let Some(found) = space(word) else { return Err(Refusal::Unsupported) };
-        let Some(to) = self.predicate_dest(to)? else { return invalid("a result that goes nowhere") };
+        let Some(found) = space(word) else {
+            return Err(Refusal::Unsupported);
+        };
+        let Some(to) = self.predicate_dest(to)? else {
+            return invalid("a result that goes nowhere");
+        };
         let from = self.wide_source(from, Type::U32)?;
-        self.emit(Op::IsSpace { to, from, space: found, cluster: *word == "shared::cluster" });
+        self.emit(Op::IsSpace {
+            to,
+            from,
+            space: found,
+            cluster: *word == "shared::cluster",
+        });
         Ok(())
     }
 
-    pub(super) fn lower_mapa(&mut self, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+    pub(super) fn lower_mapa(
+        &mut self,
+        modifiers: &[&str],
+        operands: &[Operand<'_>],
+    ) -> Lowered<()> {
         let mut words = Modifiers::new(modifiers.iter().copied());
         let generic = !words.take("shared::cluster");
-        let ty = words.next_type().filter(|ty| matches!(ty, Type::U32 | Type::U64));
-        let (Some(ty), true) = (ty, words.all_used()) else { return Err(Refusal::Unsupported) };
-        let [to, from, rank] = operands else { return invalid("it takes a destination and two sources") };
+        let ty = words
+            .next_type()
+            .filter(|ty| matches!(ty, Type::U32 | Type::U64));
+        let (Some(ty), true) = (ty, words.all_used()) else {
+            return Err(Refusal::Unsupported);
+        };
+        let [to, from, rank] = operands else {
+            return invalid("it takes a destination and two sources");
+        };
         let (from, rank) = (self.source(from, ty)?, self.source(rank, Type::U32)?);
         let to = self.dest(to, ty)?;
-        self.emit(Op::MapShared { to, from, rank, generic });
+        self.emit(Op::MapShared {
+            to,
+            from,
+            rank,
+            generic,
+        });
         Ok(())
     }
 
-    pub(super) fn lower_getctarank(&mut self, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+    pub(super) fn lower_getctarank(
+        &mut self,
+        modifiers: &[&str],
+        operands: &[Operand<'_>],
+    ) -> Lowered<()> {
         let mut words = Modifiers::new(modifiers.iter().copied());
         let generic = !words.take("shared::cluster");
-        let ty = words.next_type().filter(|ty| matches!(ty, Type::U32 | Type::U64));
-        let (Some(ty), true) = (ty, words.all_used()) else { return Err(Refusal::Unsupported) };
-        let [to, from] = operands else { return invalid("it takes a destination and a source") };
+        let ty = words
+            .next_type()
+            .filter(|ty| matches!(ty, Type::U32 | Type::U64));
+        let (Some(ty), true) = (ty, words.all_used()) else {
+            return Err(Refusal::Unsupported);
+        };
+        let [to, from] = operands else {
+            return invalid("it takes a destination and a source");
+        };
         let from = self.source(from, ty)?;
         let to = self.dest(to, Type::U32)?;
         self.emit(Op::SharedRank { to, from, generic });
@@ -294,13 +411,20 @@ impl Body<'_, '_> {
             ("createpolicy", [to, ..]) => {
                 let to = self.dest(to, Type::B64)?;
                 let zero = self.preset(super::super::code::Preset::Bits(0), 64);
-                self.emit(Op::Move { to: to.reg, from: zero });
+                self.emit(Op::Move {
+                    to: to.reg,
+                    from: zero,
+                });
                 Ok(())
             }
             // It makes what it names undefined, which no result may depend on.
-            ("discard" | "applypriority", [address, ..]) | ("prefetch" | "prefetchu", [address]) => {
+            ("discard" | "applypriority", [address, ..])
+            | ("prefetch" | "prefetchu", [address]) => {
                 let known = modifiers.iter().all(|word| {
-                    space(word).is_some() || word.starts_with("L1") || word.starts_with("L2") || *word == "tensormap"
+                    space(word).is_some()
+                        || word.starts_with("L1")
+                        || word.starts_with("L2")
+                        || *word == "tensormap"
                 });
                 if !known || modifiers.contains(&"tensormap") {
                     return Err(Refusal::Unsupported);
@@ -314,7 +438,11 @@ impl Body<'_, '_> {
     }
 
     /// `cp.async` and its groups; bulk copies are not for here.
-    pub(super) fn lower_copy(&mut self, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+    pub(super) fn lower_copy(
+        &mut self,
+        modifiers: &[&str],
+        operands: &[Operand<'_>],
+    ) -> Lowered<()> {
         let mut words = Modifiers::new(modifiers.iter().copied());
         if !words.take("async") {
             return Err(Refusal::Unsupported);
@@ -327,10 +455,14 @@ impl Body<'_, '_> {
         }
         if words.take("wait_group") {
             let left = match operands {
-                [Operand::Constant(left)] => left.integer().and_then(|left| u32::try_from(left).ok()),
+                [Operand::Constant(left)] => {
+                    left.integer().and_then(|left| u32::try_from(left).ok())
+                }
                 _ => None,
             };
-            let Some(left) = left else { return invalid("it takes the number of groups") };
+            let Some(left) = left else {
+                return invalid("it takes the number of groups");
+            };
             return self.finish_copy(&words, true, Op::CopyWait(left.min(u32::MAX - 1)));
         }
         if words.take("mbarrier") {
@@ -341,7 +473,8 @@ impl Body<'_, '_> {
             "cg" => Some(false),
             _ => None,
         });
-        let shared = words.take("shared") || words.take("shared::cta") || words.take("shared::cluster");
+        let shared =
+            words.take("shared") || words.take("shared::cta") || words.take("shared::cluster");
         let global = words.take("global");
         let hints = cache_hints(&mut words);
         let (Some(cached), true, true, true) = (cached, shared, global, words.all_used()) else {
@@ -370,7 +503,13 @@ impl Body<'_, '_> {
             _ => return invalid("a number of operands that it does not take"),
         }
         self.note_access(&to, size.min(4));
-        self.emit(Op::CopyAsync(Box::new(CopyAsync { to, from, size, read, ignore })));
+        self.emit(Op::CopyAsync(Box::new(CopyAsync {
+            to,
+            from,
+            size,
+            read,
+            ignore,
+        })));
         Ok(())
     }
 
@@ -382,7 +521,11 @@ impl Body<'_, '_> {
             }
             _ => false,
         };
-        if is_flag { self.flag(operand).map(Ok) } else { self.source(operand, Type::U32).map(Err) }
+        if is_flag {
+            self.flag(operand).map(Ok)
+        } else {
+            self.source(operand, Type::U32).map(Err)
+        }
     }
 
     fn finish_copy(&mut self, words: &Modifiers<'_>, fits: bool, op: Op) -> Lowered<()> {
@@ -394,6 +537,9 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn discard(&mut self, bits: u32) -> Dest {
-        Dest { reg: Reg::Sink, bits }
+        Dest {
+            reg: Reg::Sink,
+            bits,
+        }
     }
 }

@@ -15,7 +15,7 @@ mod registers;
 mod synchronise;
 
 pub(super) use body::Draft;
-pub(super) use module::lower;
+pub(super) use module::{lower, reached};
 
 use super::program::LowerError;
 use gridcall_ptx::Position;
@@ -37,7 +37,10 @@ fn invalid<T>(message: impl Into<String>) -> Lowered<T> {
 
 fn error(position: Position, message: impl Into<String>) -> LowerError {
     LowerError {
-        position: super::TextPosition { line: position.line, column: position.column },
+        position: super::TextPosition {
+            line: position.line,
+            column: position.column,
+        },
         message: message.into(),
         not_ptx: false,
         unknown_version: None,

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 
 use gridcall_ptx::{
-    Code, Declaration, Element, Linkage, Module, Param, Position, ScalarType, StateSpace, Statement, Value,
+    Code, Declaration, Element, Linkage, Module, Param, Position, ScalarType, StateSpace,
+    Statement, Value,
 };
 
 use super::super::TextPosition;
 use super::super::code::{Function, Inst, Op, Passed};
 use super::super::context::function_address;
 use super::super::program::{
-    Kernel, KernelParam, LowerError, Lowered, Relocation, SharedVariable, Unsupported, Variable, VariableSpace,
+    Kernel, KernelParam, LowerError, Lowered, Relocation, SharedVariable, Unsupported, Variable,
+    VariableSpace,
 };
 use super::super::types::Type;
 use super::body::{Body, Draft, Missing, scalar};
@@ -64,16 +66,31 @@ pub(crate) fn lower(source: &str) -> Result<Lowered, LowerError> {
     }
     let mut bodies = Vec::new();
     for body in module.entries().iter().map(gridcall_ptx::Entry::body) {
-        bodies.push(body.map(|body| body.parse(source)).transpose().map_err(|e| broken(&e))?);
+        bodies.push(
+            body.map(|body| body.parse(source))
+                .transpose()
+                .map_err(|e| broken(&e))?,
+        );
     }
     for body in module.functions().iter().map(gridcall_ptx::Function::body) {
-        bodies.push(body.map(|body| body.parse(source)).transpose().map_err(|e| broken(&e))?);
+        bodies.push(
+            body.map(|body| body.parse(source))
+                .transpose()
+                .map_err(|e| broken(&e))?,
+        );
     }
     let mut environment = Environment::default();
     name_functions(&module, &bodies, &mut environment);
     let mut variables = Vec::new();
     let mut shared = Vec::new();
-    place_variables(&module, source, &bodies, &mut environment, &mut variables, &mut shared)?;
+    place_variables(
+        &module,
+        source,
+        &bodies,
+        &mut environment,
+        &mut variables,
+        &mut shared,
+    )?;
     let mut functions = Vec::new();
     let mut drafts = Vec::new();
     let mut missing = Vec::new();
@@ -88,13 +105,23 @@ pub(crate) fn lower(source: &str) -> Result<Lowered, LowerError> {
         target: module.target().name().to_owned(),
         variables,
         shared,
-        files: module.files().iter().map(|file| (file.index(), file.name().to_owned())).collect(),
+        files: module
+            .files()
+            .iter()
+            .map(|file| (file.index(), file.name().to_owned()))
+            .collect(),
         ..Lowered::default()
     };
     for (function, draft) in functions.iter_mut().zip(drafts) {
         finish(function, draft, &mut lowered);
     }
-    lowered.kernels = kernels(&module, &functions, &missing, &lowered.variables, &lowered.shared);
+    lowered.kernels = kernels(
+        &module,
+        &functions,
+        &missing,
+        &lowered.variables,
+        &lowered.shared,
+    );
     lowered.functions = functions;
     Ok(lowered)
 }
@@ -112,16 +139,30 @@ fn broken(found: &gridcall_ptx::Error) -> LowerError {
     error(found.position(), found.message())
 }
 
-fn name_functions<'a>(module: &'a Module, bodies: &[Option<Code<'_>>], environment: &mut Environment<'a>) {
+fn name_functions<'a>(
+    module: &'a Module,
+    bodies: &[Option<Code<'_>>],
+    environment: &mut Environment<'a>,
+) {
     for (index, entry) in module.entries().iter().enumerate() {
         environment.functions.insert(entry.name(), index);
-        environment.param_bytes.insert(entry.name(), entry.params_size() as u32);
-        environment.signatures.push(Known { has_body: bodies[index].is_some(), ..Known::default() });
+        environment
+            .param_bytes
+            .insert(entry.name(), entry.params_size() as u32);
+        environment.signatures.push(Known {
+            has_body: bodies[index].is_some(),
+            ..Known::default()
+        });
     }
     let first = module.entries().len();
     for (at, function) in module.functions().iter().enumerate() {
         let index = first + at;
-        let describe = |params: &[Param]| params.iter().map(|p| (p.size() as u32, scalar_of(p))).collect();
+        let describe = |params: &[Param]| {
+            params
+                .iter()
+                .map(|p| (p.size() as u32, scalar_of(p)))
+                .collect()
+        };
         let known = Known {
             params: describe(function.params()),
             returns: describe(function.returns()),
@@ -143,7 +184,11 @@ fn name_functions<'a>(module: &'a Module, bodies: &[Option<Code<'_>>], environme
 
 /// The type of a parameter that is one number.
 fn scalar_of(param: &Param) -> Option<Type> {
-    if param.is_array() || param.vector() > 1 { None } else { scalar(param.ty()) }
+    if param.is_array() || param.vector() > 1 {
+        None
+    } else {
+        scalar(param.ty())
+    }
 }
 
 fn place_variables<'a>(
@@ -164,7 +209,10 @@ fn place_variables<'a>(
                 let index = known.unwrap_or(shared.len());
                 if known.is_none() {
                     shared.push(SharedVariable {
-                        size: variable.size().filter(|size| *size > 0).map(|size| size as u32),
+                        size: variable
+                            .size()
+                            .filter(|size| *size > 0)
+                            .map(|size| size as u32),
                         align: variable.align() as u32,
                     });
                 }
@@ -215,7 +263,10 @@ fn place_variables<'a>(
     }
     for (index, variable) in variables.iter().enumerate() {
         if variable.is_extern && !environment.symbols.values().any(|used| *used == index) {
-            return Err(error(Position { line: 1, column: 1 }, "a variable that is nowhere"));
+            return Err(error(
+                Position { line: 1, column: 1 },
+                "a variable that is nowhere",
+            ));
         }
     }
     Ok(())
@@ -231,7 +282,11 @@ struct OwnedElement {
 #[derive(Debug)]
 enum OwnedValue {
     Constant(gridcall_ptx::Constant),
-    Address { name: String, offset: i64, mask: Option<u64> },
+    Address {
+        name: String,
+        offset: i64,
+        mask: Option<u64>,
+    },
 }
 
 impl OwnedElement {
@@ -245,7 +300,10 @@ impl OwnedElement {
             Value::Constant(constant) => OwnedValue::Constant(constant),
             _ => OwnedValue::Constant(gridcall_ptx::Constant::S64(0)),
         };
-        Self { offset: element.offset, value }
+        Self {
+            offset: element.offset,
+            value,
+        }
     }
 }
 
@@ -259,14 +317,21 @@ fn place_inner(
     for declared in &declaration.names {
         match declaration.space {
             StateSpace::Shared => {
-                environment.shared_at.insert(declared.position, shared.len());
+                environment
+                    .shared_at
+                    .insert(declared.position, shared.len());
                 shared.push(SharedVariable {
-                    size: declared.size.filter(|size| *size > 0).map(|size| size as u32),
+                    size: declared
+                        .size
+                        .filter(|size| *size > 0)
+                        .map(|size| size as u32),
                     align: declaration.align as u32,
                 });
             }
             StateSpace::Global | StateSpace::Const => {
-                environment.symbol_at.insert(declared.position, variables.len());
+                environment
+                    .symbol_at
+                    .insert(declared.position, variables.len());
                 if !declared.elements.is_empty() {
                     let owned = declared.elements.iter().map(OwnedElement::of).collect();
                     initial.push((variables.len(), declared.position, declaration.ty, owned));
@@ -303,8 +368,14 @@ fn fill(
     let whole = usize::try_from(variable.size).unwrap_or(0);
     variable.initial = vec![0; whole];
     for element in elements {
-        let Some(bytes) = variable.initial.get_mut(element.offset..element.offset + size) else {
-            return Err(error(position, "an initial value that is longer than the variable"));
+        let Some(bytes) = variable
+            .initial
+            .get_mut(element.offset..element.offset + size)
+        else {
+            return Err(error(
+                position,
+                "an initial value that is longer than the variable",
+            ));
         };
         match &element.value {
             OwnedValue::Constant(constant) => {
@@ -330,7 +401,10 @@ fn fill(
                     let address = part(function_address(function));
                     bytes.copy_from_slice(&address.to_le_bytes()[..size.min(8)]);
                 } else {
-                    return Err(error(position, format!("an initial value that speaks of `{name}`, which is not declared")));
+                    return Err(error(
+                        position,
+                        format!("an initial value that speaks of `{name}`, which is not declared"),
+                    ));
                 }
             }
         }
@@ -347,7 +421,9 @@ fn lower_body<'a>(
     code: Option<&Code<'a>>,
 ) -> Result<LoweredBody, LowerError> {
     let entry = module.entries().get(index);
-    let function = module.functions().get(index.wrapping_sub(module.entries().len()));
+    let function = module
+        .functions()
+        .get(index.wrapping_sub(module.entries().len()));
     let (name, position) = match (entry, function) {
         (Some(entry), _) => (entry.name(), entry.position()),
         (None, Some(function)) => (function.name(), function.position()),
@@ -371,7 +447,8 @@ fn lower_body<'a>(
     if let Some(entry) = entry {
         for param in entry.params() {
             let (offset, size) = (param.offset() as u32, param.size() as u32);
-            body.names.declare(param.name(), Name::KernelParam { offset, size });
+            body.names
+                .declare(param.name(), Name::KernelParam { offset, size });
         }
     }
     if let Some(function) = function {
@@ -395,7 +472,12 @@ fn formals<'a>(body: &mut Body<'a, '_>, params: &'a [Param]) -> Result<Vec<Passe
         .map(|param| {
             if param.space() == StateSpace::Reg {
                 body.declare_formal_register(param.ty(), param.name())
-                    .map_err(|_| error(param.position(), "a parameter in a register that is no number"))
+                    .map_err(|_| {
+                        error(
+                            param.position(),
+                            "a parameter in a register that is no number",
+                        )
+                    })
             } else {
                 body.declare_formal(param, param.name())
             }
@@ -405,23 +487,38 @@ fn formals<'a>(body: &mut Body<'a, '_>, params: &'a [Param]) -> Result<Vec<Passe
 
 /// Gives a function its final form and its place in the program's code.
 fn finish(function: &mut Function, drafts: Vec<Draft>, lowered: &mut Lowered) {
-    let drafts = flow::mark_joins(drafts, &mut lowered.joins, lowered.code.len() as u32);
+    let drafts = flow::mark_joins(
+        drafts,
+        function.is_kernel,
+        &mut lowered.joins,
+        lowered.code.len() as u32,
+    );
     let drafts = registers::allocate(function, drafts);
     let base = lowered.code.len() as u32;
     function.entry = base;
     for draft in drafts {
-        let Draft { inst, position, source, base: address, names } = draft;
+        let Draft {
+            inst,
+            position,
+            source,
+            base: address,
+            names,
+        } = draft;
         let op = match inst.op {
             Op::Compute(compute) => compute.specialise().unwrap_or(Op::Compute(compute)),
             Op::Branch(target) => Op::Branch(target + base),
-            Op::BranchTable { targets, index } => {
-                Op::BranchTable { targets: targets.iter().map(|target| target + base).collect(), index }
-            }
+            Op::BranchTable { targets, index } => Op::BranchTable {
+                targets: targets.iter().map(|target| target + base).collect(),
+                index,
+            },
             other => other,
         };
         lowered.code.push(Inst { op, ..inst });
-        lowered.positions.push(TextPosition { line: position.line, column: position.column });
-        lowered.sources.push(source.filter(|place| place.line != 0).map(|place| (place.file, place.line)));
+        lowered.positions.push(TextPosition {
+            line: position.line,
+            column: position.column,
+        });
+        lowered.sources.push(source);
         lowered.bases.push(address);
         lowered.names.push(names);
     }
@@ -438,23 +535,34 @@ fn kernels(
     let const_bytes = variables
         .iter()
         .filter(|variable| variable.space == VariableSpace::Const)
-        .fold(0_u64, |sum, variable| sum.next_multiple_of(variable.align.max(1)) + variable.size);
+        .fold(0_u64, |sum, variable| {
+            sum.next_multiple_of(variable.align.max(1)) + variable.size
+        });
     module
         .entries()
         .iter()
         .enumerate()
         .map(|(index, entry)| {
             let reached = reached(functions, index);
-            let mut used: Vec<usize> =
-                reached.iter().flat_map(|at| functions[*at].shared.iter().copied()).collect();
+            let mut used: Vec<usize> = reached
+                .iter()
+                .flat_map(|at| functions[*at].shared.iter().copied())
+                .collect();
             used.sort_unstable();
             used.dedup();
             let shared_bytes = used.iter().fold(0, |end, at| match shared[*at] {
-                SharedVariable { size: Some(size), align } => u32::next_multiple_of(end, align.max(1)) + size,
+                SharedVariable {
+                    size: Some(size),
+                    align,
+                } => u32::next_multiple_of(end, align.max(1)) + size,
                 SharedVariable { size: None, .. } => end,
             });
             let directives = entry.directives();
-            let product = |extents: [u32; 3]| extents.iter().fold(1, |all: u32, extent| all.saturating_mul(*extent));
+            let product = |extents: [u32; 3]| {
+                extents
+                    .iter()
+                    .fold(1, |all: u32, extent| all.saturating_mul(*extent))
+            };
             let function = &functions[index];
             Kernel {
                 name: entry.name().to_owned(),
@@ -477,18 +585,27 @@ fn kernels(
                 required_cluster: directives.reqnctapercluster(),
                 explicit_cluster: directives.explicitcluster(),
                 max_cluster_rank: directives.maxclusterrank(),
-                registers: (function.words + 2 * function.doubles).clamp(16, directives.maxnreg().unwrap_or(255).max(16)),
-                position: TextPosition { line: entry.position().line, column: entry.position().column },
+                registers: (function.words + 2 * function.doubles)
+                    .clamp(16, directives.maxnreg().unwrap_or(255).max(16)),
+                position: TextPosition {
+                    line: entry.position().line,
+                    column: entry.position().column,
+                },
                 unsupported: unsupported(&reached, missing),
                 shared: used,
-                granule: reached.iter().map(|at| functions[*at].granule).min().unwrap_or(4).max(1),
+                granule: reached
+                    .iter()
+                    .map(|at| functions[*at].granule)
+                    .min()
+                    .unwrap_or(4)
+                    .max(1),
             }
         })
         .collect()
 }
 
 /// All functions that one can call, itself included.
-fn reached(functions: &[Function], from: usize) -> Vec<usize> {
+pub(crate) fn reached(functions: &[Function], from: usize) -> Vec<usize> {
     let mut seen = vec![false; functions.len()];
     let mut left = vec![from];
     let mut all = Vec::new();
@@ -501,7 +618,10 @@ fn reached(functions: &[Function], from: usize) -> Vec<usize> {
         left.extend(&functions[at].calls);
         // An address may come from anywhere: a table in memory, or a parameter.
         if functions[at].calls_any && !std::mem::replace(&mut calls_any, true) {
-            left.extend((0..functions.len()).filter(|at| functions[*at].has_body && !functions[*at].is_kernel));
+            left.extend(
+                (0..functions.len())
+                    .filter(|at| functions[*at].has_body && !functions[*at].is_kernel),
+            );
         }
     }
     all.sort_unstable();
@@ -511,11 +631,17 @@ fn reached(functions: &[Function], from: usize) -> Vec<usize> {
 fn unsupported(reached: &[usize], missing: &[Vec<Missing>]) -> Vec<Unsupported> {
     let mut found: Vec<Unsupported> = Vec::new();
     for lacks in reached.iter().flat_map(|at| &missing[*at]) {
-        match found.iter_mut().find(|known| known.instruction == lacks.text) {
+        match found
+            .iter_mut()
+            .find(|known| known.instruction == lacks.text)
+        {
             Some(known) => known.count += 1,
             None => found.push(Unsupported {
                 instruction: lacks.text.clone(),
-                position: TextPosition { line: lacks.position.line, column: lacks.position.column },
+                position: TextPosition {
+                    line: lacks.position.line,
+                    column: lacks.position.column,
+                },
                 count: 1,
             }),
         }

@@ -22,10 +22,20 @@ pub(super) enum Name {
     /// A variable in shared memory.
     Shared(usize),
     /// Bytes of the frame's local memory; a parameter of a call or of the function if so.
-    Local { offset: u32, size: u32, is_param: bool },
-    KernelParam { offset: u32, size: u32 },
+    Local {
+        offset: u32,
+        size: u32,
+        is_param: bool,
+    },
+    KernelParam {
+        offset: u32,
+        size: u32,
+    },
     /// The bytes of each parameter and result of a function that is called through a register.
-    Prototype { returns: Vec<u32>, params: Vec<u32> },
+    Prototype {
+        returns: Vec<u32>,
+        params: Vec<u32>,
+    },
     /// The functions that a call through a register may reach.
     CallTargets(Vec<usize>),
     /// Labels, by their number.
@@ -76,7 +86,10 @@ impl Scope<'_> {
         if let Some(found) = self.names.get(name) {
             return Some(found.clone());
         }
-        let digits = name.len() - name.trim_end_matches(|last: char| last.is_ascii_digit()).len();
+        let digits = name.len()
+            - name
+                .trim_end_matches(|last: char| last.is_ascii_digit())
+                .len();
         // `%r10` may be the tenth of `%r` or the first of `%r1`.
         (1..=digits).rev().find_map(|length| {
             let (stem, number) = name.split_at(name.len() - length);

@@ -17,7 +17,11 @@ impl Body<'_, '_> {
         if register.bits == ty.bits() || register.bits == 0 {
             return Ok(register.reg);
         }
-        invalid(format!("an operand of {} bits where {} are due", register.bits, ty.bits()))
+        invalid(format!(
+            "an operand of {} bits where {} are due",
+            register.bits,
+            ty.bits()
+        ))
     }
 
     /// A source that may be wider than its type, as loads, stores and conversions take.
@@ -26,7 +30,11 @@ impl Body<'_, '_> {
         if register.bits >= ty.bits() || register.bits == 0 {
             return Ok(register.reg);
         }
-        invalid(format!("an operand of {} bits where {} are due", register.bits, ty.bits()))
+        invalid(format!(
+            "an operand of {} bits where {} are due",
+            register.bits,
+            ty.bits()
+        ))
     }
 
     /// The register of a source; one without a width fits everywhere.
@@ -52,7 +60,11 @@ impl Body<'_, '_> {
                     let low = self.preset(Preset::Bits(bits), 64);
                     let to = self.new_dest(128);
                     let zero = self.preset(Preset::Bits(0), 64);
-                    self.emit(Op::Pack { to, from: Box::new([low, zero]), bits: 64 });
+                    self.emit(Op::Pack {
+                        to,
+                        from: Box::new([low, zero]),
+                        bits: 64,
+                    });
                     return Ok(anonymous(to.reg));
                 }
                 Ok(anonymous(self.preset(Preset::Bits(bits), ty.bits())))
@@ -61,9 +73,17 @@ impl Body<'_, '_> {
                 Some(Name::Register(_)) => invalid(format!("`{name}+{offset}` is no operand")),
                 _ => Ok(anonymous(self.address_of(name, *offset, ty)?)),
             },
-            Operand::Element { name, index: Address { base: Base::Immediate(index), .. } } => {
+            Operand::Element {
+                name,
+                index:
+                    Address {
+                        base: Base::Immediate(index),
+                        ..
+                    },
+            } => {
                 let index = index.integer().and_then(|index| i64::try_from(index).ok());
-                let Some(offset) = index.and_then(|index| index.checked_mul(i64::from(ty.bytes()))) else {
+                let Some(offset) = index.and_then(|index| index.checked_mul(i64::from(ty.bytes())))
+                else {
                     return invalid("an element that is none");
                 };
                 Ok(anonymous(self.address_of(name, offset, ty)?))
@@ -86,11 +106,16 @@ impl Body<'_, '_> {
             Some(Name::Symbol(variable)) => Preset::Symbol { variable, offset },
             Some(Name::Shared(variable)) => {
                 self.note_shared(variable);
-                Preset::Shared { variable, offset, generic: false }
+                Preset::Shared {
+                    variable,
+                    offset,
+                    generic: false,
+                }
             }
-            Some(Name::Local { offset: at, .. }) => {
-                Preset::Local { offset: i64::from(at).wrapping_add(offset), generic: false }
-            }
+            Some(Name::Local { offset: at, .. }) => Preset::Local {
+                offset: i64::from(at).wrapping_add(offset),
+                generic: false,
+            },
             Some(Name::KernelParam { offset: at, .. }) => {
                 Preset::Param(i64::from(at).wrapping_add(offset))
             }
@@ -116,7 +141,11 @@ impl Body<'_, '_> {
 
     fn special(&mut self, name: &str, component: Option<&str>, ty: Type) -> Lowered<Reg> {
         if let Some(special) = Special::parse(name, component) {
-            let bits = if special.bits() == 1 { 1 } else { ty.bits().max(8) };
+            let bits = if special.bits() == 1 {
+                1
+            } else {
+                ty.bits().max(8)
+            };
             if (bits == 1) != (ty.bits() == 1) {
                 return invalid(format!("`{name}` in {} bits", ty.bits()));
             }
@@ -139,7 +168,11 @@ impl Body<'_, '_> {
         if dest.reg == Reg::Sink || dest.bits == ty.bits() {
             return Ok(dest);
         }
-        invalid(format!("a destination of {} bits for a result of {}", dest.bits, ty.bits()))
+        invalid(format!(
+            "a destination of {} bits for a result of {}",
+            dest.bits,
+            ty.bits()
+        ))
     }
 
     /// A destination that may be wider than its type.
@@ -148,12 +181,19 @@ impl Body<'_, '_> {
         if dest.reg == Reg::Sink || dest.bits >= ty.bits() {
             return Ok(dest);
         }
-        invalid(format!("a destination of {} bits for a result of {}", dest.bits, ty.bits()))
+        invalid(format!(
+            "a destination of {} bits for a result of {}",
+            dest.bits,
+            ty.bits()
+        ))
     }
 
     pub(super) fn any_dest(&mut self, operand: &Operand<'_>) -> Lowered<Dest> {
         match operand {
-            Operand::Sink => Ok(Dest { reg: Reg::Sink, bits: 64 }),
+            Operand::Sink => Ok(Dest {
+                reg: Reg::Sink,
+                bits: 64,
+            }),
             Operand::Name(name) => match self.names.find(name) {
                 Some(Name::Register(Register { reg, bits })) => Ok(Dest { reg, bits }),
                 _ => invalid(format!("`{name}` is no register that is declared")),
@@ -174,7 +214,10 @@ impl Body<'_, '_> {
             return Ok(None);
         }
         match self.names.find(name) {
-            Some(Name::Register(Register { reg: Reg::P(predicate), .. })) => Ok(Some(predicate)),
+            Some(Name::Register(Register {
+                reg: Reg::P(predicate),
+                ..
+            })) => Ok(Some(predicate)),
             _ => invalid(format!("`{name}` is no predicate that is declared")),
         }
     }
@@ -193,17 +236,28 @@ impl Body<'_, '_> {
         match operand {
             Operand::Not(inner) => {
                 let flag = self.flag(inner)?;
-                Ok(Flag { negated: !flag.negated, ..flag })
+                Ok(Flag {
+                    negated: !flag.negated,
+                    ..flag
+                })
             }
             Operand::Constant(constant) => {
-                let Some(value) = constant.integer() else { return invalid("a predicate that is no integer") };
+                let Some(value) = constant.integer() else {
+                    return invalid("a predicate that is no integer");
+                };
                 match self.preset(Preset::Bits(0), 1) {
-                    Reg::P(predicate) => Ok(Flag { predicate, negated: value != 0 }),
+                    Reg::P(predicate) => Ok(Flag {
+                        predicate,
+                        negated: value != 0,
+                    }),
                     _ => invalid("a predicate that is none"),
                 }
             }
             other => match self.source(other, Type::Pred)? {
-                Reg::P(predicate) => Ok(Flag { predicate, negated: false }),
+                Reg::P(predicate) => Ok(Flag {
+                    predicate,
+                    negated: false,
+                }),
                 _ => invalid("an operand that is no predicate"),
             },
         }
@@ -221,12 +275,19 @@ impl Body<'_, '_> {
         };
         match address.base {
             Base::Name(name) => match self.names.find(name) {
-                Some(Name::Register(Register { reg: base @ (Reg::W(_) | Reg::D(_)), bits })) => {
+                Some(Name::Register(Register {
+                    reg: base @ (Reg::W(_) | Reg::D(_)),
+                    bits,
+                })) => {
                     if bits < 32 {
                         return invalid(format!("the address `{name}` has {bits} bits"));
                     }
                     self.note_base(name);
-                    Ok(Target { space, base, offset: address.offset })
+                    Ok(Target {
+                        space,
+                        base,
+                        offset: address.offset,
+                    })
                 }
                 Some(Name::Register(_)) => invalid(format!("`{name}` holds no address")),
                 found => {
@@ -238,7 +299,11 @@ impl Body<'_, '_> {
                     };
                     let preset = self.address_preset(name, 0)?;
                     let base = self.preset(preset, 64);
-                    Ok(Target { space, base, offset: address.offset })
+                    Ok(Target {
+                        space,
+                        base,
+                        offset: address.offset,
+                    })
                 }
             },
             Base::Immediate(constant) => {
@@ -246,7 +311,11 @@ impl Body<'_, '_> {
                     return invalid("an address that is no integer");
                 };
                 let base = self.preset(Preset::Bits(bits), 64);
-                Ok(Target { space, base, offset: address.offset })
+                Ok(Target {
+                    space,
+                    base,
+                    offset: address.offset,
+                })
             }
         }
     }
@@ -271,11 +340,22 @@ impl Body<'_, '_> {
     }
 
     /// The destinations of a vector of `count` elements.
-    pub(super) fn dests(&mut self, operand: &Operand<'_>, count: usize, ty: Type) -> Lowered<Vec<Dest>> {
+    pub(super) fn dests(
+        &mut self,
+        operand: &Operand<'_>,
+        count: usize,
+        ty: Type,
+    ) -> Lowered<Vec<Dest>> {
         if let Some(elements) = self.whole_vector(operand)
             && elements.len() == count
         {
-            return Ok(elements.iter().map(|Register { reg, bits }| Dest { reg: *reg, bits: *bits }).collect());
+            return Ok(elements
+                .iter()
+                .map(|Register { reg, bits }| Dest {
+                    reg: *reg,
+                    bits: *bits,
+                })
+                .collect());
         }
         let parts = Self::parts(operand);
         if parts.len() != count {
@@ -284,7 +364,12 @@ impl Body<'_, '_> {
         parts.iter().map(|part| self.wide_dest(part, ty)).collect()
     }
 
-    pub(super) fn sources(&mut self, operand: &Operand<'_>, count: usize, ty: Type) -> Lowered<Vec<Reg>> {
+    pub(super) fn sources(
+        &mut self,
+        operand: &Operand<'_>,
+        count: usize,
+        ty: Type,
+    ) -> Lowered<Vec<Reg>> {
         if let Some(elements) = self.whole_vector(operand)
             && elements.len() == count
         {
@@ -294,7 +379,10 @@ impl Body<'_, '_> {
         if parts.len() != count {
             return invalid(format!("{} elements where {count} are due", parts.len()));
         }
-        parts.iter().map(|part| self.wide_source(part, ty)).collect()
+        parts
+            .iter()
+            .map(|part| self.wide_source(part, ty))
+            .collect()
     }
 }
 
@@ -308,18 +396,25 @@ fn element(elements: &[Register], component: &str) -> Lowered<Register> {
     };
     match elements.get(at) {
         Some(register) => Ok(*register),
-        None => invalid(format!("a vector of {} has no element `{component}`", elements.len())),
+        None => invalid(format!(
+            "a vector of {} has no element `{component}`",
+            elements.len()
+        )),
     }
 }
 
 /// The bits of a constant as a value of a type.
 pub(super) fn constant_bits(constant: Constant, ty: Type) -> Option<u64> {
     match (constant, ty) {
-        (Constant::F32(bits), Type::F32 | Type::B32 | Type::U32 | Type::S32) => Some(u64::from(bits)),
+        (Constant::F32(bits), Type::F32 | Type::B32 | Type::U32 | Type::S32) => {
+            Some(u64::from(bits))
+        }
         (Constant::F64(bits), Type::F64 | Type::B64 | Type::U64 | Type::S64) => Some(bits),
         (Constant::F32(bits), Type::F64) => Some(f64::from(f32::from_bits(bits)).to_bits()),
         #[expect(clippy::cast_possible_truncation, reason = "rounding is what is meant")]
-        (Constant::F64(bits), Type::F32) => Some(u64::from((f64::from_bits(bits) as f32).to_bits())),
+        (Constant::F64(bits), Type::F32) => {
+            Some(u64::from((f64::from_bits(bits) as f32).to_bits()))
+        }
         (Constant::F32(_) | Constant::F64(_), _) => None,
         (Constant::S64(value), ty) => integer_bits(value.cast_unsigned(), ty),
         (Constant::U64(value), ty) => integer_bits(value, ty),

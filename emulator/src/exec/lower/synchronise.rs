@@ -3,9 +3,7 @@
 use gridcall_ptx::{Constant, Operand};
 
 use super::super::alu::Modifiers;
-use super::super::code::{
-    Barrier, BarrierKind, Call, Callee, Dest, Op, Passed, Preset, Reg,
-};
+use super::super::code::{Barrier, BarrierKind, Call, Callee, Dest, Op, Passed, Preset, Reg};
 use super::super::mbarrier::{MBarrierKind, MBarrierOp};
 use super::super::space::Space;
 use super::super::sync::{Reduce, Shuffle, SyncKind, SyncOp, Vote};
@@ -39,9 +37,14 @@ impl Body<'_, '_> {
             if !words.take("sync") || !words.all_used() {
                 return Err(Refusal::Unsupported);
             }
-            let [members] = operands else { return invalid("it takes a member mask") };
+            let [members] = operands else {
+                return invalid("it takes a member mask");
+            };
             let members = Some(self.source(members, Type::B32)?);
-            self.emit(Op::Sync(Box::new(SyncOp { kind: SyncKind::Meet, members })));
+            self.emit(Op::Sync(Box::new(SyncOp {
+                kind: SyncKind::Meet,
+                members,
+            })));
             return Ok(());
         }
         if words.take("cluster") {
@@ -49,7 +52,11 @@ impl Body<'_, '_> {
         }
         words.take("cta");
         let aligned = words.take("aligned") || opcode == "bar";
-        let kind = words.find(|word| ["sync", "arrive", "red"].into_iter().find(|kind| *kind == word));
+        let kind = words.find(|word| {
+            ["sync", "arrive", "red"]
+                .into_iter()
+                .find(|kind| *kind == word)
+        });
         match kind {
             Some("red") => return self.lower_barrier_red(&mut words, aligned, operands),
             Some("sync" | "arrive") if words.all_used() => {}
@@ -57,15 +64,27 @@ impl Body<'_, '_> {
         }
         let (id, count) = match operands {
             [id] => (self.source(id, Type::U32)?, None),
-            [id, count] => (self.source(id, Type::U32)?, Some(self.source(count, Type::U32)?)),
+            [id, count] => (
+                self.source(id, Type::U32)?,
+                Some(self.source(count, Type::U32)?),
+            ),
             _ => return invalid("it takes a barrier and a number of threads"),
         };
         let arrives = kind == Some("arrive");
         if arrives && count.is_none() {
             return invalid("it takes a number of threads");
         }
-        let kind = if arrives { BarrierKind::Arrive } else { BarrierKind::Sync };
-        self.emit(Op::Barrier(Box::new(Barrier { kind, id, count, aligned })));
+        let kind = if arrives {
+            BarrierKind::Arrive
+        } else {
+            BarrierKind::Sync
+        };
+        self.emit(Op::Barrier(Box::new(Barrier {
+            kind,
+            id,
+            count,
+            aligned,
+        })));
         Ok(())
     }
 
@@ -86,25 +105,41 @@ impl Body<'_, '_> {
             _ => return invalid("a number of operands that it does not take"),
         };
         let id = self.source(id, Type::U32)?;
-        let count = count.map(|count| self.source(count, Type::U32)).transpose()?;
+        let count = count
+            .map(|count| self.source(count, Type::U32))
+            .transpose()?;
         let flag = self.flag(flag)?;
         let kind = match (op, ty) {
-            (Some("popc"), Some(Type::U32)) => {
-                BarrierKind::Popc { to: self.dest(to, Type::U32)?.reg, flag }
-            }
+            (Some("popc"), Some(Type::U32)) => BarrierKind::Popc {
+                to: self.dest(to, Type::U32)?.reg,
+                flag,
+            },
             (Some(op @ ("and" | "or")), Some(Type::Pred)) => {
                 let Some(to) = self.predicate_dest(to)? else {
                     return invalid("a result that goes nowhere");
                 };
-                BarrierKind::Logic { to, all: op == "and", flag }
+                BarrierKind::Logic {
+                    to,
+                    all: op == "and",
+                    flag,
+                }
             }
             _ => return Err(Refusal::Unsupported),
         };
-        self.emit(Op::Barrier(Box::new(Barrier { kind, id, count, aligned })));
+        self.emit(Op::Barrier(Box::new(Barrier {
+            kind,
+            id,
+            count,
+            aligned,
+        })));
         Ok(())
     }
 
-    fn lower_cluster_barrier(&mut self, words: &mut Modifiers<'_>, operands: &[Operand<'_>]) -> Lowered<()> {
+    fn lower_cluster_barrier(
+        &mut self,
+        words: &mut Modifiers<'_>,
+        operands: &[Operand<'_>],
+    ) -> Lowered<()> {
         let kind = words.find(|word| ["arrive", "wait"].into_iter().find(|kind| *kind == word));
         for word in ["acquire", "release", "relaxed", "aligned"] {
             words.take(word);
@@ -120,11 +155,33 @@ impl Body<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn lower_fence(&mut self, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+    pub(super) fn lower_fence(
+        &mut self,
+        modifiers: &[&str],
+        operands: &[Operand<'_>],
+    ) -> Lowered<()> {
         const KNOWN: &[&str] = &[
-            "cta", "cluster", "gl", "gpu", "sys", "sc", "acq_rel", "acquire", "release", "mbarrier_init", "proxy",
-            "alias", "async", "async::generic", "async.global", "async.shared::cta", "global", "shared::cta",
-            "shared::cluster", "sync_restrict::shared::cta", "sync_restrict::shared::cluster",
+            "cta",
+            "cluster",
+            "gl",
+            "gpu",
+            "sys",
+            "sc",
+            "acq_rel",
+            "acquire",
+            "release",
+            "mbarrier_init",
+            "proxy",
+            "alias",
+            "async",
+            "async::generic",
+            "async.global",
+            "async.shared::cta",
+            "global",
+            "shared::cta",
+            "shared::cluster",
+            "sync_restrict::shared::cta",
+            "sync_restrict::shared::cluster",
         ];
         if !operands.is_empty() || modifiers.iter().any(|modifier| !KNOWN.contains(modifier)) {
             return Err(Refusal::Unsupported);
@@ -143,13 +200,17 @@ impl Body<'_, '_> {
         let sync = words.take("sync");
         match opcode {
             "activemask" => {
-                let ([to], Some(Type::B32), true) = (operands, words.next_type(), words.all_used()) else {
+                let ([to], Some(Type::B32), true) = (operands, words.next_type(), words.all_used())
+                else {
                     return Err(Refusal::Unsupported);
                 };
                 let to = self.dest(to, Type::B32)?;
                 let flag = self.flag(&Operand::Constant(Constant::S64(1)))?;
                 let kind = SyncKind::Ballot { to, flag };
-                self.emit(Op::Sync(Box::new(SyncOp { kind, members: None })));
+                self.emit(Op::Sync(Box::new(SyncOp {
+                    kind,
+                    members: None,
+                })));
                 Ok(())
             }
             "elect" => {
@@ -159,7 +220,10 @@ impl Body<'_, '_> {
                 let to = self.pair_dest(to, Type::B32)?;
                 let p = self.predicate(p)?;
                 let members = Some(self.source(members, Type::B32)?);
-                self.emit(Op::Sync(Box::new(SyncOp { kind: SyncKind::Elect { to, p }, members })));
+                self.emit(Op::Sync(Box::new(SyncOp {
+                    kind: SyncKind::Elect { to, p },
+                    members,
+                })));
                 Ok(())
             }
             "shfl" => self.lower_shuffle(&mut words, operands, sync),
@@ -215,17 +279,36 @@ impl Body<'_, '_> {
         let [to, a, b, c, members @ ..] = operands else {
             return invalid("a number of operands that it does not take");
         };
-        let (a, b, c) =
-            (self.source(a, Type::B32)?, self.source(b, Type::U32)?, self.source(c, Type::U32)?);
+        let (a, b, c) = (
+            self.source(a, Type::B32)?,
+            self.source(b, Type::U32)?,
+            self.source(c, Type::U32)?,
+        );
         let members = self.member_mask(members.first(), sync)?;
         let (to, p) = self.dest_pair(to, Type::B32)?;
-        let kind = SyncKind::Shuffle { mode, to, p, a, b, c };
+        let kind = SyncKind::Shuffle {
+            mode,
+            to,
+            p,
+            a,
+            b,
+            c,
+        };
         self.emit(Op::Sync(Box::new(SyncOp { kind, members })));
         Ok(())
     }
 
-    fn lower_vote(&mut self, words: &mut Modifiers<'_>, operands: &[Operand<'_>], sync: bool) -> Lowered<()> {
-        let mode = words.find(|word| ["all", "any", "uni", "ballot"].into_iter().find(|mode| *mode == word));
+    fn lower_vote(
+        &mut self,
+        words: &mut Modifiers<'_>,
+        operands: &[Operand<'_>],
+        sync: bool,
+    ) -> Lowered<()> {
+        let mode = words.find(|word| {
+            ["all", "any", "uni", "ballot"]
+                .into_iter()
+                .find(|mode| *mode == word)
+        });
         let ty = words.next_type();
         let [to, flag, members @ ..] = operands else {
             return invalid("a number of operands that it does not take");
@@ -236,9 +319,10 @@ impl Body<'_, '_> {
         let flag = self.flag(flag)?;
         let members = self.member_mask(members.first(), sync)?;
         let kind = match (mode, ty) {
-            (Some("ballot"), Some(Type::B32)) => {
-                SyncKind::Ballot { to: self.dest(to, Type::B32)?, flag }
-            }
+            (Some("ballot"), Some(Type::B32)) => SyncKind::Ballot {
+                to: self.dest(to, Type::B32)?,
+                flag,
+            },
             (Some(mode), Some(Type::Pred)) => {
                 let mode = match mode {
                     "all" => Vote::All,
@@ -260,22 +344,32 @@ impl Body<'_, '_> {
     fn lower_match(&mut self, words: &mut Modifiers<'_>, operands: &[Operand<'_>]) -> Lowered<()> {
         let any = words.take("any");
         let all = words.take("all");
-        let ty = words.next_type().filter(|ty| matches!(ty, Type::B32 | Type::B64));
+        let ty = words
+            .next_type()
+            .filter(|ty| matches!(ty, Type::B32 | Type::B64));
         let (Some(ty), true, true) = (ty, any != all, words.all_used()) else {
             return Err(Refusal::Unsupported);
         };
-        let [to, a, members] = operands else { return invalid("it takes a value and a member mask") };
+        let [to, a, members] = operands else {
+            return invalid("it takes a value and a member mask");
+        };
         let a = self.source(a, ty)?;
         let members = Some(self.source(members, Type::B32)?);
         let (to, p) = self.dest_pair(to, Type::B32)?;
-        let kind = if any { SyncKind::MatchAny { to, a } } else { SyncKind::MatchAll { to, p, a } };
+        let kind = if any {
+            SyncKind::MatchAny { to, a }
+        } else {
+            SyncKind::MatchAll { to, p, a }
+        };
         self.emit(Op::Sync(Box::new(SyncOp { kind, members })));
         Ok(())
     }
 
     fn lower_redux(&mut self, words: &mut Modifiers<'_>, operands: &[Operand<'_>]) -> Lowered<()> {
         let op = words.find(|word| {
-            ["add", "min", "max", "and", "or", "xor"].into_iter().find(|op| *op == word)
+            ["add", "min", "max", "and", "or", "xor"]
+                .into_iter()
+                .find(|op| *op == word)
         });
         let ty = words.next_type();
         let op = match (op, ty, words.all_used()) {
@@ -289,27 +383,55 @@ impl Body<'_, '_> {
             (Some("xor"), Some(Type::B32), true) => Reduce::Xor,
             _ => return Err(Refusal::Unsupported),
         };
-        let [to, a, members] = operands else { return invalid("it takes a value and a member mask") };
+        let [to, a, members] = operands else {
+            return invalid("it takes a value and a member mask");
+        };
         let a = self.source(a, Type::B32)?;
         let members = Some(self.source(members, Type::B32)?);
         let to = self.dest(to, Type::B32)?;
-        self.emit(Op::Sync(Box::new(SyncOp { kind: SyncKind::Reduce { op, to, a }, members })));
+        self.emit(Op::Sync(Box::new(SyncOp {
+            kind: SyncKind::Reduce { op, to, a },
+            members,
+        })));
         Ok(())
     }
 
-    pub(super) fn lower_mbarrier(&mut self, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+    pub(super) fn lower_mbarrier(
+        &mut self,
+        modifiers: &[&str],
+        operands: &[Operand<'_>],
+    ) -> Lowered<()> {
         let mut words = Modifiers::new(modifiers.iter().copied());
         let name = words.find(|word| {
-            ["init", "inval", "arrive", "arrive_drop", "test_wait", "try_wait", "pending_count"]
-                .into_iter()
-                .find(|name| *name == word)
+            [
+                "init",
+                "inval",
+                "arrive",
+                "arrive_drop",
+                "test_wait",
+                "try_wait",
+                "pending_count",
+            ]
+            .into_iter()
+            .find(|name| *name == word)
         });
         let parity = words.take("parity");
         let no_complete = words.take("noComplete");
-        for word in ["shared", "shared::cta", "release", "acquire", "relaxed", "cta", "cluster", "b64"] {
+        for word in [
+            "shared",
+            "shared::cta",
+            "release",
+            "acquire",
+            "relaxed",
+            "cta",
+            "cluster",
+            "b64",
+        ] {
             words.take(word);
         }
-        let (Some(name), true) = (name, words.all_used()) else { return Err(Refusal::Unsupported) };
+        let (Some(name), true) = (name, words.all_used()) else {
+            return Err(Refusal::Unsupported);
+        };
         let none = self.discard(64);
         let (kind, target, to) = match (name, operands) {
             ("init", [address, count]) => {
@@ -318,21 +440,42 @@ impl Body<'_, '_> {
             }
             ("inval", [address]) => (MBarrierKind::Invalidate, Some(address), none),
             ("arrive" | "arrive_drop", [to, address, count @ ..]) if count.len() <= 1 => {
-                let count = count.first().map(|count| self.source(count, Type::U32)).transpose()?;
+                let count = count
+                    .first()
+                    .map(|count| self.source(count, Type::U32))
+                    .transpose()?;
                 if no_complete && count.is_none() {
                     return invalid("it takes a count");
                 }
                 let to = self.dest(to, Type::B64)?;
-                (MBarrierKind::Arrive { count, drop: name == "arrive_drop" }, Some(address), to)
+                (
+                    MBarrierKind::Arrive {
+                        count,
+                        drop: name == "arrive_drop",
+                    },
+                    Some(address),
+                    to,
+                )
             }
             ("test_wait" | "try_wait", [to, address, state, ..]) if operands.len() <= 4 => {
                 let ty = if parity { Type::U32 } else { Type::B64 };
                 let state = self.source(state, ty)?;
                 let to = match self.predicate_dest(to)? {
-                    Some(to) => Dest { reg: Reg::P(to), bits: 1 },
+                    Some(to) => Dest {
+                        reg: Reg::P(to),
+                        bits: 1,
+                    },
                     None => none,
                 };
-                (MBarrierKind::Test { state, parity, waits: name == "try_wait" }, Some(address), to)
+                (
+                    MBarrierKind::Test {
+                        state,
+                        parity,
+                        waits: name == "try_wait",
+                    },
+                    Some(address),
+                    to,
+                )
             }
             ("pending_count", [to, state]) => {
                 let state = self.source(state, Type::B64)?;
@@ -343,7 +486,11 @@ impl Body<'_, '_> {
         };
         let target = match target {
             Some(address) => self.target(address, Space::Shared)?,
-            None => super::super::code::Target { space: Space::Shared, base: Reg::Sink, offset: 0 },
+            None => super::super::code::Target {
+                space: Space::Shared,
+                base: Reg::Sink,
+                offset: 0,
+            },
         };
         self.emit(Op::MBarrier(Box::new(MBarrierOp { kind, target, to })));
         Ok(())
@@ -368,13 +515,20 @@ impl Body<'_, '_> {
         self.emit(Op::CopyWait(u32::MAX));
         // Without `.noinc` the pending count rises by one for this very arrival, so nothing is left to do.
         if no_increment {
-            let kind = MBarrierKind::Arrive { count: None, drop: false };
+            let kind = MBarrierKind::Arrive {
+                count: None,
+                drop: false,
+            };
             self.emit(Op::MBarrier(Box::new(MBarrierOp { kind, target, to })));
         }
         Ok(())
     }
 
-    pub(super) fn lower_call(&mut self, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+    pub(super) fn lower_call(
+        &mut self,
+        modifiers: &[&str],
+        operands: &[Operand<'_>],
+    ) -> Lowered<()> {
         if modifiers.iter().any(|modifier| *modifier != "uni") {
             return Err(Refusal::Unsupported);
         }
@@ -382,7 +536,9 @@ impl Body<'_, '_> {
             [Operand::List(returns), rest @ ..] => (returns.as_slice(), rest),
             rest => (&[][..], rest),
         };
-        let [Operand::Name(callee), rest @ ..] = rest else { return invalid("it takes a function") };
+        let [Operand::Name(callee), rest @ ..] = rest else {
+            return invalid("it takes a function");
+        };
         let (arguments, rest) = match rest {
             [Operand::List(arguments), rest @ ..] => (arguments.as_slice(), rest),
             rest => (&[][..], rest),
@@ -402,7 +558,9 @@ impl Body<'_, '_> {
             ("__assertfail", false) => Callee::AssertFail,
             (name, false) if SYSTEM.contains(&name) => return Err(Refusal::Unsupported),
             (name, false) => {
-                return invalid(format!("the function `{name}` is declared, but defined nowhere"));
+                return invalid(format!(
+                    "the function `{name}` is declared, but defined nowhere"
+                ));
             }
         };
         if arguments.len() != param_types.len() || returns.len() != return_types.len() {
@@ -427,7 +585,11 @@ impl Body<'_, '_> {
         if let Callee::Function(index) = callee {
             self.function.calls.push(index);
         }
-        self.emit(Op::Call(Box::new(Call { callee, returns, arguments })));
+        self.emit(Op::Call(Box::new(Call {
+            callee,
+            returns,
+            arguments,
+        })));
         Ok(())
     }
 
@@ -438,14 +600,19 @@ impl Body<'_, '_> {
         arguments: &[Operand<'_>],
         rest: &[Operand<'_>],
     ) -> Lowered<()> {
-        let [Operand::Name(list)] = rest else { return invalid("it takes a prototype or a list of functions") };
+        let [Operand::Name(list)] = rest else {
+            return invalid("it takes a prototype or a list of functions");
+        };
         let (return_sizes, param_sizes) = match self.names.find(list) {
             Some(Name::Prototype { returns, params }) => (returns, params),
             Some(Name::CallTargets(targets)) => {
                 self.function.calls.extend(&targets);
-                let Some(first) = targets.first() else { return invalid("an empty list of functions") };
+                let Some(first) = targets.first() else {
+                    return invalid("an empty list of functions");
+                };
                 let known = &self.environment.signatures[*first];
-                let sizes = |types: &[(u32, Option<Type>)]| types.iter().map(|(size, _)| *size).collect();
+                let sizes =
+                    |types: &[(u32, Option<Type>)]| types.iter().map(|(size, _)| *size).collect();
                 (sizes(&known.returns), sizes(&known.params))
             }
             _ => return invalid(format!("no prototype `{list}` is declared")),
@@ -464,23 +631,44 @@ impl Body<'_, '_> {
             .map(|(to, size)| self.received(to, (*size, None)))
             .collect::<Lowered<_>>()?;
         self.function.calls_any = true;
-        let callee = Callee::Indirect { address: address.reg, returns: return_sizes, params: param_sizes };
-        self.emit(Op::Call(Box::new(Call { callee, returns: received, arguments: passed })));
+        let callee = Callee::Indirect {
+            address: address.reg,
+            returns: return_sizes,
+            params: param_sizes,
+        };
+        self.emit(Op::Call(Box::new(Call {
+            callee,
+            returns: received,
+            arguments: passed,
+        })));
         Ok(())
     }
 
     /// What a call passes: bytes of `.param`, a register or a constant.
-    fn passed(&mut self, operand: &Operand<'_>, (size, ty): (u32, Option<Type>)) -> Lowered<Passed> {
+    fn passed(
+        &mut self,
+        operand: &Operand<'_>,
+        (size, ty): (u32, Option<Type>),
+    ) -> Lowered<Passed> {
         if let Operand::Name(name) = operand {
             match self.names.find(name) {
-                Some(Name::Local { offset, size: has, is_param: true }) => {
+                Some(Name::Local {
+                    offset,
+                    size: has,
+                    is_param: true,
+                }) => {
                     if has != size {
-                        return invalid(format!("`{name}` of {has} bytes for a parameter of {size}"));
+                        return invalid(format!(
+                            "`{name}` of {has} bytes for a parameter of {size}"
+                        ));
                     }
                     return Ok(Passed::Bytes { offset, size });
                 }
                 Some(Name::Register(register)) => {
-                    return Ok(Passed::Register(Dest { reg: register.reg, bits: register.bits }));
+                    return Ok(Passed::Register(Dest {
+                        reg: register.reg,
+                        bits: register.bits,
+                    }));
                 }
                 _ => {}
             }
@@ -492,16 +680,27 @@ impl Body<'_, '_> {
             _ => return invalid("an argument that is no parameter"),
         };
         let reg = self.source(operand, ty)?;
-        Ok(Passed::Register(Dest { reg, bits: ty.bits() }))
+        Ok(Passed::Register(Dest {
+            reg,
+            bits: ty.bits(),
+        }))
     }
 
-    fn received(&mut self, operand: &Operand<'_>, (size, _): (u32, Option<Type>)) -> Lowered<Passed> {
+    fn received(
+        &mut self,
+        operand: &Operand<'_>,
+        (size, _): (u32, Option<Type>),
+    ) -> Lowered<Passed> {
         match operand {
             Operand::Name(name) => match self.names.find(name) {
-                Some(Name::Local { offset, size: has, is_param: true }) if has == size => {
-                    Ok(Passed::Bytes { offset, size })
+                Some(Name::Local {
+                    offset,
+                    size: has,
+                    is_param: true,
+                }) if has == size => Ok(Passed::Bytes { offset, size }),
+                Some(Name::Register(Register { reg, bits })) => {
+                    Ok(Passed::Register(Dest { reg, bits }))
                 }
-                Some(Name::Register(Register { reg, bits })) => Ok(Passed::Register(Dest { reg, bits })),
                 _ => invalid(format!("`{name}` cannot take a result of {size} bytes")),
             },
             Operand::Sink => Ok(Passed::Register(self.discard(64))),
