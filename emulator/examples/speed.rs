@@ -1,5 +1,11 @@
 //! How many elements a second `axpy` does, launched through cudarc, and what a launch costs.
 
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "numbers for people to read"
+)]
+
 use std::time::Instant;
 
 use cudarc::driver::{CudaContext, LaunchConfig, PushKernelArg};
@@ -9,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     gridcall_emulator::install()?;
     let context = CudaContext::new(0)?;
     let stream = context.default_stream();
-    let ptx = include_str!("../tests/ptx/axpy.nvrtc13.sm_75.ptx");
+    let ptx = include_str!("../../ptx/tests/corpus/axpy.nvrtc13.sm_75.ptx");
     let axpy = context
         .load_module(Ptx::from_src(ptx))?
         .load_function("axpy")?;

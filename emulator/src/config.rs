@@ -65,6 +65,7 @@ pub struct Config {
     pub(crate) memory_pools: bool,
     pub(crate) check_global_races: bool,
     pub(crate) idle: Duration,
+    pub(crate) coverage: bool,
 }
 
 impl Default for Config {
@@ -79,6 +80,7 @@ impl Default for Config {
             memory_pools: true,
             check_global_races: false,
             idle: Duration::from_millis(20),
+            coverage: false,
         }
     }
 }
@@ -170,6 +172,13 @@ impl Config {
     #[must_use]
     pub fn check_global_races(mut self, check: bool) -> Self {
         self.check_global_races = check;
+        self
+    }
+
+    /// Whether to count which lines of kernels run, for [`Device::coverage`](crate::Device::coverage).
+    #[must_use]
+    pub fn coverage(mut self, count: bool) -> Self {
+        self.coverage = count;
         self
     }
 

@@ -1,6 +1,7 @@
 //! Devices of tests: fresh ones, and what is asked of them.
 
 use crate::config::Config;
+use crate::coverage::Coverage;
 use crate::driver::{self, lock};
 use crate::failure::Failure;
 use crate::install::{InstallError, install};
@@ -140,6 +141,32 @@ impl Device {
     #[must_use]
     pub fn leaks(&self) -> Vec<Leak> {
         lock().memory.leaks(self.ordinal)
+    }
+
+    /// Which lines of the modules that were launched have run, where [`Config::coverage`] asks for it;
+    /// one entry a module.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use gridcall_emulator::{Config, Device};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let device = Device::with(&Config::default().coverage(true))?;
+    /// // ... launch kernels of one module ...
+    /// for coverage in device.coverage() {
+    ///     println!("{}", coverage.lcov("kernels/saxpy.ptx"));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn coverage(&self) -> Vec<Coverage> {
+        lock()
+            .devices
+            .get(&self.ordinal)
+            .map(|device| device.counted.coverage())
+            .unwrap_or_default()
     }
 
     /// Lets something fail.

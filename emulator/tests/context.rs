@@ -5,7 +5,7 @@ mod common;
 use std::ffi::CStr;
 use std::ptr::null_mut;
 
-use common::{cu, fresh, kinds, with};
+use common::{cu, fresh, kinds, ordinal, with};
 use cudarc::driver::{CudaContext, result, sys};
 use gridcall_emulator::{Config, Device, Failure, ReportKind};
 
@@ -66,7 +66,7 @@ fn every_known_attribute_has_an_answer() {
         let code = cu!(cuDeviceGetAttribute(
             &raw mut value,
             attribute,
-            device.ordinal() as i32
+            ordinal(&device)
         ));
         assert_eq!(code, 0, "{attribute:?}");
     }
@@ -100,7 +100,7 @@ fn a_primary_context_has_one_handle() {
 #[test]
 fn a_primary_context_is_active_while_it_is_retained() {
     let device = Device::fresh().unwrap();
-    let ordinal = device.ordinal() as i32;
+    let ordinal = ordinal(&device);
     let state = || {
         let (mut flags, mut active) = (0, 0);
         let code = cu!(cuDevicePrimaryCtxGetState(
@@ -145,9 +145,9 @@ fn contexts_stack_up_on_a_thread() {
 
 #[test]
 fn what_a_thread_has_current_may_be_destroyed() {
-    let (_device, context) = fresh();
+    let (device, context) = fresh();
     context.bind_to_thread().unwrap();
-    let ordinal = _device.ordinal() as i32;
+    let ordinal = ordinal(&device);
     assert_eq!(cu!(cuDevicePrimaryCtxReset_v2(ordinal)), 0);
     // The same handle is a new context.
     let mut pointer = 0;
@@ -240,7 +240,7 @@ fn contexts_of_one_s_own_can_be_made_and_destroyed() {
         &raw mut context,
         null_mut(),
         0,
-        device.ordinal() as i32
+        ordinal(&device)
     ));
     assert_eq!(code, 0);
     assert_eq!(result::ctx::get_current().unwrap(), Some(context));

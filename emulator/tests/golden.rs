@@ -280,5 +280,121 @@ fn approximates_as_a_gpu_does() {
         println!("{name}: {error}");
     }
     assert!(wrong.is_empty(), "{wrong}");
-    let _ = lower;
+}
+
+/// The registers of a, b, c and d, as `a 4 b 2 c 4 -> d 4` counts them.
+fn counts(block: &Block<'_>) -> [usize; 4] {
+    let numbers = block
+        .inputs
+        .iter()
+        .skip(1)
+        .step_by(2)
+        .map(|word| word.parse().unwrap());
+    let mut counts: Vec<usize> = numbers.collect();
+    counts.push(block.output.split(' ').nth(1).unwrap().parse().unwrap());
+    counts.try_into().unwrap()
+}
+
+fn matrix_results(block: &Block<'_>) -> Vec<Vec<u64>> {
+    let [a, b, c, d] = counts(block);
+    let mut text = String::from(".version 8.5\n.target sm_90\n.address_size 64\n");
+    text.push_str(".visible .entry k(.param .u64 in, .param .u64 out)\n{\n.reg .b64 from, to;\n.reg .b32 lane;\n");
+    let _ = writeln!(
+        text,
+        ".reg .b32 a<{a}>, b<{b}>, c<{c}>, d<{d}>;\nmov.u32 lane, %laneid;"
+    );
+    let _ = writeln!(
+        text,
+        "ld.param.u64 from, [in];\nmad.wide.u32 from, lane, {}, from;",
+        4 * (a + b + c)
+    );
+    let _ = writeln!(
+        text,
+        "ld.param.u64 to, [out];\nmad.wide.u32 to, lane, {}, to;",
+        4 * d
+    );
+    let names = |name: char, count: usize| (0..count).map(move |at| format!("{name}{at}"));
+    for (at, name) in names('a', a)
+        .chain(names('b', b))
+        .chain(names('c', c))
+        .enumerate()
+    {
+        let _ = writeln!(text, "ld.global.b32 {name}, [from+{}];", 4 * at);
+    }
+    let list = |name, count| names(name, count).collect::<Vec<_>>().join(", ");
+    let lists = [list('d', d), list('a', a), list('b', b), list('c', c)];
+    let _ = writeln!(
+        text,
+        "{} {{{}}}, {{{}}}, {{{}}}, {{{}}};",
+        block.text, lists[0], lists[1], lists[2], lists[3]
+    );
+    for (at, name) in names('d', d).enumerate() {
+        let _ = writeln!(text, "st.global.b32 [to+{}], {name};", 4 * at);
+    }
+    text.push_str("ret;\n}\n");
+    let program = lower(&text);
+    let mut memory = Memory::new();
+    let row = |row: &Vec<u64>| {
+        row[..a + b + c]
+            .iter()
+            .map(|word| *word as u32)
+            .collect::<Vec<_>>()
+    };
+    let from = memory.hold_u32(&block.rows.iter().flat_map(row).collect::<Vec<_>>());
+    let to = memory.hold(vec![0; 32 * 4 * d]);
+    let launch = launch(
+        &program,
+        "k",
+        Params::new().u64(from).u64(to).done(),
+        Vec::new(),
+    );
+    run(&mut memory, launch).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
+    memory
+        .u32s(to)
+        .chunks_exact(d)
+        .map(|row| row.iter().map(|word| u64::from(*word)).collect())
+        .collect()
+}
+
+#[test]
+fn multiplies_matrices_as_a_gpu_does() {
+    let all = blocks("mma");
+    assert_eq!(all.len(), 22);
+    let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
+    for block in &all {
+        let [a, b, c, _] = counts(block);
+        for (row, got) in block.rows.iter().zip(matrix_results(block)) {
+            let wanted = &row[a + b + c..];
+            let result = block
+                .text
+                .split('.')
+                .find(|word| ["f16", "f32", "s32"].contains(word))
+                .unwrap();
+            for (wanted, got) in wanted.iter().zip(got) {
+                let error = match result {
+                    "s32" => f64::from(u8::from(*wanted != got)),
+                    "f32" => (value("f32", *wanted).0 - value("f32", got).0).abs(),
+                    _ => {
+                        let half = |bits: u64, shift: u32| value("f16", bits >> shift & 0xffff);
+                        let apart = |shift| {
+                            (half(*wanted, shift).0 - half(got, shift).0).abs() / half(got, shift).1
+                        };
+                        f64::max(apart(0), apart(16))
+                    }
+                };
+                let most = largest.entry(block.text).or_default();
+                *most = most.max(error);
+            }
+        }
+    }
+    for (name, error) in &largest {
+        println!("{name}: {error}");
+        // The inputs lie between -2 and 2; halves are compared in units of the last place.
+        let limit = match () {
+            () if name.contains("s32") => 0.0,
+            () if name.contains("f32") => 2_f64.powi(-18),
+            () => 1.0,
+        };
+        assert!(*error <= limit, "{name}: {error}");
+    }
 }

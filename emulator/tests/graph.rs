@@ -481,17 +481,33 @@ fn nodes_of_all_kinds_run_in_order() {
         context.cu_ctx()
     ));
     assert_eq!(code, SUCCESS);
-    // SAFETY: zeros are a valid value of this structure of numbers and pointers, memory types apart,
-    // which are set below.
-    let mut copy: sys::CUDA_MEMCPY3D = unsafe {
-        let mut copy = std::mem::MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
-        (*copy.as_mut_ptr()).srcMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE;
-        (*copy.as_mut_ptr()).dstMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE;
-        copy.assume_init()
+    let copy = sys::CUDA_MEMCPY3D {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcZ: 0,
+        srcLOD: 0,
+        srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcHost: null(),
+        srcDevice: x,
+        srcArray: null_mut(),
+        reserved0: null_mut(),
+        srcPitch: 4,
+        srcHeight: 0,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstZ: 0,
+        dstLOD: 0,
+        dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstHost: null_mut(),
+        dstDevice: y,
+        dstArray: null_mut(),
+        reserved1: null_mut(),
+        dstPitch: 2,
+        dstHeight: 0,
+        WidthInBytes: 2,
+        Height: 2,
+        Depth: 1,
     };
-    (copy.srcDevice, copy.dstDevice) = (x, y);
-    (copy.WidthInBytes, copy.Height, copy.Depth) = (2, 2, 1);
-    (copy.srcPitch, copy.dstPitch) = (4, 2);
     let mut second = null_mut();
     let code = cu!(cuGraphAddMemcpyNode(
         &raw mut second,

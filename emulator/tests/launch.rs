@@ -1,5 +1,12 @@
 //! Kernels launched through cudarc.
 
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::float_cmp,
+    reason = "small whole numbers, exact in every type used"
+)]
+
 mod common;
 
 use common::{cu, fresh, kinds, with};
@@ -8,7 +15,7 @@ use cudarc::nvrtc::Ptx;
 use gridcall_emulator::{Config, Device, Failure, Order, ReportKind};
 use std::sync::Arc;
 
-const AXPY: &str = include_str!("ptx/axpy.nvrtc13.sm_75.ptx");
+const AXPY: &str = include_str!("../../ptx/tests/corpus/axpy.nvrtc13.sm_75.ptx");
 
 fn load(context: &Arc<CudaContext>, ptx: &str, kernel: &str) -> CudaFunction {
     let module = context.load_module(Ptx::from_src(ptx)).unwrap();
@@ -34,10 +41,10 @@ fn axpy_computes() {
 }
 
 const FAULTS: &str = include_str!("ptx/faults.ptx");
-const CLUSTERS: &str = include_str!("ptx/bounds_cluster.nvrtc13.sm_90.ptx");
-const STRUCTS: &str = include_str!("ptx/struct_param.nvrtc13.sm_90.ptx");
-const CONSTANTS: &str = include_str!("ptx/const_symbol.nvrtc13.sm_90.ptx");
-const COOPERATIVE: &str = include_str!("ptx/coop_grid.nvrtc13.sm_90.ptx");
+const CLUSTERS: &str = include_str!("../../ptx/tests/corpus/bounds_cluster.nvrtc13.sm_90.ptx");
+const STRUCTS: &str = include_str!("../../ptx/tests/corpus/struct_param.nvrtc13.sm_90.ptx");
+const CONSTANTS: &str = include_str!("../../ptx/tests/corpus/const_symbol.nvrtc13.sm_90.ptx");
+const COOPERATIVE: &str = include_str!("../../ptx/tests/corpus/coop_grid.nvrtc13.sm_90.ptx");
 
 fn shape(grid: (u32, u32, u32), block: (u32, u32, u32), shared_mem_bytes: u32) -> LaunchConfig {
     LaunchConfig {
@@ -178,7 +185,7 @@ fn launch_bounds_hold() {
 }
 
 fn device_pointer<T>(memory: &mut cudarc::driver::CudaSlice<T>) -> u64 {
-    use cudarc::driver::{DevicePtrMut, DeviceSlice};
+    use cudarc::driver::DevicePtrMut;
     let stream = memory.stream().clone();
     let (pointer, _guard) = memory.device_ptr_mut(&stream);
     pointer
@@ -394,8 +401,10 @@ fn a_kernel_that_waits_for_the_host_gets_on() {
     let mut pinned = std::ptr::null_mut();
     assert_eq!(cu!(cuMemHostAlloc(&raw mut pinned, 8, 0)), 0);
     let words = pinned.cast::<std::sync::atomic::AtomicU32>();
-    // SAFETY: two words of the driver's memory, which live until they are freed below.
-    let (flag, out) = unsafe { (&*words, &*words.add(1)) };
+    // SAFETY: the first of two words of the driver's memory, which live until they are freed below.
+    let flag = unsafe { &*words };
+    // SAFETY: the second of them.
+    let out = unsafe { &*words.wrapping_add(1) };
     assert_eq!(
         launch(&context, &wait, ONE, &[pinned as u64, pinned as u64 + 4]),
         0
@@ -456,9 +465,9 @@ fn a_kernel_that_never_ends_is_stopped() {
 fn launch_packed(kernel: &cudarc::driver::sys::CUfunction, buffer: &[u8], size: usize) -> u32 {
     let mut size = size;
     let mut extra = [
-        1 as *mut std::ffi::c_void,
+        std::ptr::without_provenance_mut::<std::ffi::c_void>(1),
         buffer.as_ptr().cast_mut().cast(),
-        2 as *mut _,
+        std::ptr::without_provenance_mut(2),
         (&raw mut size).cast(),
         std::ptr::null_mut(),
     ];
@@ -603,6 +612,10 @@ fn parameters_have_offsets_and_sizes() {
     assert_eq!(name, c"struct_param");
 }
 
+extern "C" fn none(_block: i32) -> usize {
+    0
+}
+
 #[test]
 fn functions_have_attributes() {
     use cudarc::driver::sys::CUfunction_attribute as A;
@@ -649,9 +662,6 @@ fn functions_have_attributes() {
             .unwrap(),
         5
     );
-    extern "C" fn none(_block: i32) -> usize {
-        0
-    }
     let (grid, block) = empty
         .occupancy_max_potential_block_size(none, 0, 0, None)
         .unwrap();

@@ -4,7 +4,7 @@ mod common;
 
 use std::ptr::null_mut;
 
-use common::{INVALID_VALUE, SUCCESS, cu, fresh, kinds, with};
+use common::{INVALID_VALUE, SUCCESS, cu, fresh, kinds, ordinal, with};
 use cudarc::driver::{CudaContext, sys};
 use gridcall_emulator::{Config, Device, ReportKind};
 
@@ -216,7 +216,7 @@ fn what_a_pointer_is_can_be_asked() {
         assert_eq!(code, SUCCESS);
         (context as usize, kind, ordinal, start, size)
     };
-    let (handle, ordinal) = (context.cu_ctx() as usize, device.ordinal() as i32);
+    let (handle, ordinal) = (context.cu_ctx() as usize, ordinal(&device));
     assert_eq!(ask(pointer + 50), (handle, 2, ordinal, pointer, 100));
     assert_eq!(ask((&raw const device) as u64), (0, 0, -2, 0, 0));
     let (mut base, mut size) = (0, 0);
@@ -311,7 +311,7 @@ fn pools_keep_account() {
         location: sys::CUmemLocation {
             type_: sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
             __bindgen_anon_1: sys::CUmemLocation_st__bindgen_ty_1 {
-                id: device.ordinal() as i32,
+                id: ordinal(&device),
             },
         },
         win32SecurityAttributes: null_mut(),
@@ -354,7 +354,7 @@ fn pools_keep_account() {
     assert_eq!(used(pool), 600);
     assert_eq!(cu!(cuMemPoolDestroy(pool)), SUCCESS);
     let mut default = null_mut();
-    let ordinal = device.ordinal() as i32;
+    let ordinal = ordinal(&device);
     assert_eq!(
         cu!(cuDeviceGetDefaultMemPool(&raw mut default, ordinal)),
         SUCCESS

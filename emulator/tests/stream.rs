@@ -69,7 +69,8 @@ fn a_callback_learns_its_stream() {
     extern "C" fn learn(stream: sys::CUstream, code: sys::CUresult, data: *mut c_void) {
         // SAFETY: the test passes a number that outlives the stream's work.
         let answer = unsafe { &*data.cast::<AtomicU32>() };
-        answer.store(stream as usize as u32 + code as u32, Ordering::SeqCst);
+        let handle = u32::try_from(stream as usize).unwrap();
+        answer.store(handle + code as u32, Ordering::SeqCst);
     }
     let (_device, context) = fresh();
     let stream = context.new_stream().unwrap();
@@ -84,7 +85,7 @@ fn a_callback_learns_its_stream() {
     stream.synchronize().unwrap();
     assert_eq!(
         answer.load(Ordering::SeqCst),
-        stream.cu_stream() as usize as u32
+        u32::try_from(stream.cu_stream() as usize).unwrap()
     );
 }
 

@@ -19,13 +19,13 @@ impl Driver {
         stage: Stage,
     ) -> Answer<Token> {
         let device = self.get_context(context)?.device;
-        let state = self.devices.get_mut(&device).ok_or(Code::INVALID_DEVICE)?;
-        if state.failures.strike(Place::Allocation) {
+        let owner = self.devices.get_mut(&device).ok_or(Code::INVALID_DEVICE)?;
+        if owner.failures.strike(Place::Allocation) {
             let message =
                 format!("an allocation of {size} bytes fails because the test asked for it");
             return Err(self.refuse(ReportKind::Injected, device, Code::OUT_OF_MEMORY, message));
         }
-        let limit = state.config.memory_bytes;
+        let limit = owner.config.memory_bytes;
         let on_device = !matches!(kind, Kind::Pinned | Kind::Managed);
         if on_device && self.memory.used(device).saturating_add(size) > limit {
             return Err(Code::OUT_OF_MEMORY);
@@ -62,7 +62,7 @@ impl Driver {
     }
 
     /// What a free is about: an allocation that starts there and that no free was enqueued for.
-    fn to_free(
+    fn find_to_free(
         &mut self,
         context: usize,
         address: u64,
@@ -98,9 +98,9 @@ impl Driver {
 
 impl Call {
     /// Frees at once, after all that runs on the device, as a driver does.
-    fn free_after_all(&mut self, token: Token) -> Answer {
+    fn free_after_all(&mut self, token: Token) {
         let Some(device) = self.memory.get(token).map(|allocation| allocation.device) else {
-            return Ok(());
+            return;
         };
         let contexts: Vec<usize> = self
             .contexts
@@ -112,7 +112,6 @@ impl Call {
             let _ = self.synchronize_context(context);
         }
         self.memory.free(token);
-        Ok(())
     }
 
     /// Frees memory of a stream's order at once: nothing is waited for, so whatever the host has not
@@ -206,13 +205,18 @@ driver_api! {
         if pointer == 0 {
             return Ok(());
         }
-        let token = call.to_free(context, pointer, |kind| {
+        let token = call.find_to_free(context, pointer, |kind| {
             matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Managed)
         })?;
-        match call.memory.get(token).map(|allocation| allocation.kind.clone()) {
-            Some(Kind::Pool(_)) => call.free_pool_memory(context, token),
-            _ => call.free_after_all(token),
+        let of_pool = call
+            .memory
+            .get(token)
+            .is_some_and(|allocation| matches!(allocation.kind, Kind::Pool(_)));
+        if of_pool {
+            return call.free_pool_memory(context, token);
         }
+        call.free_after_all(token);
+        Ok(())
     }
 
     fn cuMemAllocAsync | cuMemAllocAsync_ptsz(call, pointer: Out<u64>, bytes: usize, stream: usize) {
@@ -243,7 +247,7 @@ driver_api! {
             return Err(call.refuse_in_capture(key, "a free in a captured stream"));
         }
         let context = call.get_stream(key)?.context;
-        let token = call.to_free(context, pointer, |kind| matches!(kind, Kind::Pool(_) | Kind::Device))?;
+        let token = call.find_to_free(context, pointer, |kind| matches!(kind, Kind::Pool(_) | Kind::Device))?;
         if let Some(allocation) = call.memory.get_mut(token) {
             allocation.free_enqueued = true;
         }
@@ -276,8 +280,9 @@ driver_api! {
         if pointer.is_null() {
             return Ok(());
         }
-        let token = call.to_free(context, pointer.address(), |kind| *kind == Kind::Pinned)?;
-        call.free_after_all(token)
+        let token = call.find_to_free(context, pointer.address(), |kind| *kind == Kind::Pinned)?;
+        call.free_after_all(token);
+        Ok(())
     }
 
     fn cuMemHostGetDevicePointer_v2(call, device: Out<u64>, host: Host, flags: u32) {
@@ -307,7 +312,6 @@ driver_api! {
         if !pinned {
             return Err(Code::INVALID_VALUE);
         }
-        const DEVICE_MAP: u32 = 2;
         flags.set(DEVICE_MAP)
     }
 
@@ -344,10 +348,9 @@ driver_api! {
                 .get(*token)
                 .is_some_and(|allocation| allocation.kind == Kind::Registered)
         });
-        match registered {
-            Some(token) => call.free_after_all(token),
-            None => Err(Code::HOST_MEMORY_NOT_REGISTERED),
-        }
+        let token = registered.ok_or(Code::HOST_MEMORY_NOT_REGISTERED)?;
+        call.free_after_all(token);
+        Ok(())
     }
 
     fn cuMemAllocManaged(call, pointer: Out<u64>, bytes: usize, flags: u32) {
@@ -377,7 +380,6 @@ driver_api! {
             return Err(Code::INVALID_VALUE);
         }
         call.check_managed(pointer, bytes)?;
-        const DEVICE: u32 = 1;
         if location.kind == DEVICE {
             call.device(location.id)?;
         }
@@ -385,6 +387,11 @@ driver_api! {
         Ok(())
     }
 }
+
+/// The flag of pinned memory that the device reaches, as all is.
+const DEVICE_MAP: u32 = 2;
+/// The kind of a location that is a device.
+const DEVICE: u32 = 1;
 
 /// `CUmemLocation`.
 #[repr(C)]

@@ -231,14 +231,14 @@ impl Host {
 
     /// The image of a module: its text up to the zero byte, or the head of a binary.
     pub(crate) fn image(self) -> Answer<Vec<u8>> {
-        if self.0.is_null() {
-            return Err(Code::INVALID_VALUE);
-        }
         const BINARY: [[u8; 4]; 3] = [
             [0x7f, b'E', b'L', b'F'],
             [0x50, 0xed, 0x55, 0xba],
             [0xb1, 0x43, 0x62, 0x46],
         ];
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
         for magic in BINARY {
             let same = |(index, byte): (usize, &u8)| self.offset(index).read(1) == [*byte];
             if magic.iter().enumerate().all(same) {

@@ -30,6 +30,16 @@ pub(crate) struct Capture {
     shown: Vec<usize>,
 }
 
+/// What recording an event on a stream means.
+pub(crate) enum CapturedRecord {
+    /// The stream captures nothing.
+    None,
+    /// A node of the graph records it at each launch.
+    Node,
+    /// The event stands for what the capture has come to.
+    Nodes(u64, Vec<usize>),
+}
+
 const GLOBAL: u32 = 0;
 const THREAD_LOCAL: u32 = 1;
 const RELAXED: u32 = 2;
@@ -116,15 +126,15 @@ impl Driver {
         Err(Code::STREAM_CAPTURE_IMPLICIT)
     }
 
-    /// Records an event in a capture: the nodes it stands for. None if the stream captures none.
+    /// Records an event in a capture.
     pub(crate) fn capture_record(
         &mut self,
         stream: usize,
         event: usize,
         external: bool,
-    ) -> Answer<Option<Option<(u64, Vec<usize>)>>> {
+    ) -> Answer<CapturedRecord> {
         let Some((id, capture)) = self.capture_of(stream)? else {
-            return Ok(None);
+            return Ok(CapturedRecord::None);
         };
         if capture.invalid {
             return Err(Code::STREAM_CAPTURE_INVALIDATED);
@@ -132,9 +142,9 @@ impl Driver {
         if external {
             let work = Work::Record { event, serial: 0 };
             self.add_captured(id, stream, NodeWork::Work(work))?;
-            return Ok(Some(None));
+            return Ok(CapturedRecord::Node);
         }
-        Ok(Some(Some((id, self.frontier(id, stream)))))
+        Ok(CapturedRecord::Nodes(id, self.frontier(id, stream)))
     }
 
     /// Waits for an event in a capture, or joins the capture that the event is of; false if neither.

@@ -52,6 +52,7 @@ impl Code {
     pub(crate) const UNKNOWN: Self = Self(999);
 
     /// The name and the text, such as `CUDA_ERROR_NOT_FOUND` and `named symbol not found`.
+    #[allow(clippy::too_many_lines, reason = "a list, one line a code")]
     pub(crate) fn words(self) -> Option<(&'static CStr, &'static CStr)> {
         let words = match self.0 {
             0 => (c"CUDA_SUCCESS", c"no error"),
@@ -176,23 +177,15 @@ impl Code {
 
 plain_api! {
     fn cuGetErrorName(code: u32, name: OutText) {
-        match Code(code).words() {
-            Some((text, _)) => name.set(Some(text)),
-            None => {
-                name.set(None)?;
-                Err(Code::INVALID_VALUE)
-            }
-        }
+        let words = Code(code).words();
+        name.set(words.map(|(text, _)| text))?;
+        words.map(drop).ok_or(Code::INVALID_VALUE)
     }
 
     fn cuGetErrorString(code: u32, string: OutText) {
-        match Code(code).words() {
-            Some((_, text)) => string.set(Some(text)),
-            None => {
-                string.set(None)?;
-                Err(Code::INVALID_VALUE)
-            }
-        }
+        let words = Code(code).words();
+        string.set(words.map(|(_, text)| text))?;
+        words.map(drop).ok_or(Code::INVALID_VALUE)
     }
 
     fn cuDriverGetVersion(version: Out<i32>) {

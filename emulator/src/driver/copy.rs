@@ -71,11 +71,11 @@ impl CopyWork {
         rows.saturating_add(slices).saturating_add(self.width)
     }
 
-    pub(crate) fn from_extent(&self) -> u64 {
+    pub(crate) fn source_extent(&self) -> u64 {
         self.extent(self.from_steps)
     }
 
-    pub(crate) fn to_extent(&self) -> u64 {
+    pub(crate) fn target_extent(&self) -> u64 {
         self.extent(self.to_steps)
     }
 }
@@ -334,7 +334,7 @@ impl Call {
 
     fn fill(&mut self, stream: usize, to: u64, value: u32, element: u64, count: usize) -> Answer {
         let key = self.stream(stream)?;
-        if to % element != 0 {
+        if !to.is_multiple_of(element) {
             return Err(Code::INVALID_VALUE);
         }
         let width = count as u64;

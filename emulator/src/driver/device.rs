@@ -6,6 +6,7 @@ use super::codes::{Answer, Code};
 use super::entry::driver_api;
 use super::group::Group;
 use crate::config::{Config, Order};
+use crate::coverage::Counted;
 use crate::failure::Failures;
 
 /// An emulated device.
@@ -17,6 +18,7 @@ pub(crate) struct Device {
     pub(crate) pool: usize,
     pub(crate) default_pool: usize,
     pub(crate) failures: Failures,
+    pub(crate) counted: Counted,
 }
 
 /// The primary context of a device.
@@ -70,6 +72,7 @@ impl Driver {
                 pool: 0,
                 default_pool: 0,
                 failures: Failures::default(),
+                counted: Counted::default(),
             },
         );
         self.make_default_pool(ordinal);
@@ -126,63 +129,41 @@ impl Driver {
     }
 }
 
+/// As many attributes are known to some header, with room for those to come.
+const LAST_ATTRIBUTE: u32 = 160;
+
 /// What an H200 says of itself; what depends on the configuration comes from there.
 fn attribute(config: &Config, attribute: u32) -> Option<i32> {
     let small = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
     Some(match attribute {
-        1 => 1024,
-        2 | 3 => 1024,
+        1..=3 | 111 => 1024,
         4 => 64,
-        5 => 2_147_483_647,
+        5 | 11 => 2_147_483_647,
         6 | 7 => 65535,
         8 => 49152,
-        9 => 65536,
-        10 => 32,
-        11 => 2_147_483_647,
-        12 | 82 => 65536,
+        9 | 12 | 23 | 82 => 65536,
+        10 | 51 | 106 => 32,
         13 => 1_980_000,
-        14 => 512,
-        15 | 19 | 31 | 41 | 78 | 79 | 80 => 1,
+        14 | 30 => 512,
+        15 | 19 | 31 | 32 | 41 | 78..=80 | 83 | 89..=91 | 95 | 99 => 1,
         16 => small(config.multiprocessors),
-        17 | 18 | 20 | 33 | 34 | 35 => 0,
-        21 => 131_072,
-        22 => 131_072,
-        23 => 65536,
+        21 | 22 => 131_072,
         24..=26 => 16384,
         27 | 28 => 32768,
-        29 => 2048,
-        30 => 512,
-        32 => 1,
+        29 | 39 => 2048,
         36 => 3_201_000,
         37 => 6144,
         38 => 62_914_560,
-        39 => 2048,
         40 => 3,
-        50 => 0,
-        51 => 32,
         75 => small(config.compute_capability.0),
         76 => small(config.compute_capability.1),
-        81 => 233_472,
-        83 | 86 | 88 | 89 => i32::from(matches!(attribute, 83 | 89)),
-        84 | 85 => 0,
+        81 => small(max_shared_opt_in(config) + 1024),
         87 => 2,
-        90 | 91 => 1,
-        // Waiting for and writing of values by a stream is not supported.
-        92..=94 | 122 | 123 => 0,
-        95 => 1,
-        96 => 0,
         97 => small(max_shared_opt_in(config)),
-        98 => 0,
-        99 => 1,
-        100..=105 => 0,
-        106 => 32,
-        107..=110 => 0,
-        111 => 1024,
-        112..=114 => 0,
         115 => i32::from(config.memory_pools),
-        116..=119 => 0,
         120 => i32::from(config.compute_capability.0 >= 9),
-        42..=49 | 52..=74 | 77 | 121 | 124..=160 => 0,
+        // What is left there is not: textures, surfaces, sharing with others, waiting for values.
+        other if other <= LAST_ATTRIBUTE && other > 0 => 0,
         _ => return None,
     })
 }
@@ -349,9 +330,8 @@ driver_api! {
         let reachable = i32::from(first.group == second.group);
         value.set(match attrib {
             // Rank of the link, access, native atomics, access to arrays.
-            1 => 0,
+            1 | 4 => 0,
             2 | 3 => reachable,
-            4 => 0,
             _ => return Err(Code::INVALID_VALUE),
         })
     }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::border::Out;
+use super::capture::CapturedRecord;
 use super::codes::{Answer, Code};
 use super::entry::driver_api;
 use super::work::Work;
@@ -118,16 +119,15 @@ impl Call {
             serial,
         };
         let record = match self.capture_record(key, handle, external)? {
-            // A node of the graph records it at each launch.
-            Some(None) => return Ok(()),
-            Some(captured) => Record {
+            CapturedRecord::Node => return Ok(()),
+            CapturedRecord::Nodes(capture, nodes) => Record {
                 serial,
                 op: None,
                 clock: Clock::default(),
                 time: None,
-                captured,
+                captured: Some((capture, nodes)),
             },
-            None => {
+            CapturedRecord::None => {
                 let Some(op) = self.submit_before_run(key, work)? else {
                     return Ok(());
                 };

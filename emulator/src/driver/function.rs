@@ -26,6 +26,8 @@ pub(crate) struct Function {
     cluster_policy: i32,
 }
 
+/// `CU_FUNCTION_LOADING_STATE_LOADED`
+const LOADED: u32 = 1;
 /// Without opting in a block has 48 KiB, static and dynamic together.
 const SHARED_WITHOUT_OPT_IN: u32 = 49152;
 
@@ -234,7 +236,6 @@ driver_api! {
 
     fn cuFuncIsLoaded(call, state: Out<u32>, function: usize) {
         call.resolve_function(function)?;
-        const LOADED: u32 = 1;
         state.set(LOADED)
     }
 

@@ -7,9 +7,10 @@ use super::codes::{Answer, Code};
 use super::entry::driver_api;
 use super::event::Record;
 use super::node::Shown;
-use super::work::{Place, Work};
+use super::work::{Place, StreamName, Work};
 use super::{Call, Driver};
 use crate::clock::Clock;
+use crate::exec::Grid;
 
 /// A graph.
 #[derive(Debug, Default)]
@@ -256,103 +257,147 @@ impl Call {
         }
         // Says whether the default stream may be used at all.
         self.capture_work(key, &Work::Nothing)?;
-        let (mut roots, mut root_clock) = self.behind(key)?;
+        let (mut deps, mut clock) = self.behind(key)?;
         let state = self.get_stream(key)?;
-        let context = state.context;
         let mut name = state.name();
         name.graph = true;
-        roots.extend_from_slice(&state.tails);
-        root_clock.join(&state.clock);
+        deps.extend_from_slice(&state.tails);
+        clock.join(&state.clock);
         // Launches of the same graph follow each other.
-        roots.extend(again);
-        root_clock.join(&last_clock);
+        deps.extend(again);
+        clock.join(&last_clock);
+        let start = Start {
+            context: state.context,
+            name,
+            deps,
+            clock,
+        };
 
-        let mut placed: Vec<Placed> = Vec::new();
         let mut is_sink = vec![true; nodes.len()];
-        for node in nodes {
-            let mut deps = Vec::new();
-            let mut clock = Clock::default();
-            if node.deps.is_empty() {
-                deps.clone_from(&roots);
-                clock = root_clock.clone();
-            }
-            let mut line = None;
-            for dep in &node.deps {
-                is_sink[*dep] = false;
-                let before = &mut placed[*dep];
-                deps.push(before.op);
-                clock.join(&before.clock);
-                if !before.continued && line.is_none() {
-                    before.continued = true;
-                    line = Some((before.timeline, before.tick + 1));
-                }
-            }
-            let (work, mut grid) = match node.work {
-                NodeWork::Work(work) => (work, None),
-                NodeWork::Wait(event) => {
-                    if let Ok(event) = self.event(event)
-                        && let Some(record) = &event.record
-                    {
-                        deps.extend(record.op);
-                        clock.join(&record.clock);
-                    }
-                    (Work::Nothing, None)
-                }
-            };
-            let (timeline, tick) = match line {
-                Some(line) => line,
-                None => (self.new_id(), 1),
-            };
-            let (work, late) = match work {
-                Work::Kernel(mut kernel) => {
-                    let late = self.strike_launch(context, &kernel.name)?;
-                    grid = Some(self.make_grid(&mut kernel)?);
-                    (Work::Kernel(kernel), late)
-                }
-                Work::Record { event, .. } => {
-                    let serial = self.new_id();
-                    (Work::Record { event, serial }, false)
-                }
-                work => (work, false),
-            };
-            let record = match &work {
-                Work::Record { event, serial } => Some((*event, *serial)),
-                _ => None,
-            };
-            let place = Place {
-                context,
-                timeline,
-                tick,
-                stream: name,
-                deps,
-                clock,
-            };
-            let op = self.add_op(place, work, grid)?;
-            let mut clock = Clock::default();
-            if let Some(state) = self.ops.get_mut(&op) {
-                state.fails = late;
-                clock = state.clock.clone();
-            }
-            if let Some((event, serial)) = record
-                && let Some(event) = self.events.get_mut(&event)
-            {
-                event.record = Some(Record {
-                    serial,
-                    op: Some(op),
-                    clock: clock.clone(),
-                    time: None,
-                    captured: None,
-                });
-            }
-            placed.push(Placed {
-                op,
-                clock,
-                timeline,
-                tick,
-                continued: false,
-            });
+        for dep in nodes.iter().flat_map(|node| &node.deps) {
+            is_sink[*dep] = false;
+        }
+        let ready = self.make_ready(start.context, nodes)?;
+        let mut placed = Vec::with_capacity(ready.len());
+        for node in ready {
+            let node = self.place_node(&start, node, &mut placed)?;
+            placed.push(node);
         }
         self.close_graph(handle, key, &placed, &is_sink)
+    }
+
+    /// Makes the grids of all kernels, before anything is enqueued.
+    fn make_ready(&mut self, context: usize, nodes: Vec<ExecNode>) -> Answer<Vec<Ready>> {
+        let mut ready: Vec<Ready> = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let made = self.make_node_ready(context, node);
+            match made {
+                Ok(node) => ready.push(node),
+                Err(code) => {
+                    for node in ready {
+                        if let Work::Kernel(kernel) = node.work
+                            && let Some(token) = kernel.workspace
+                        {
+                            self.memory.free(token);
+                        }
+                    }
+                    return Err(code);
+                }
+            }
+        }
+        Ok(ready)
+    }
+
+    fn make_node_ready(&mut self, context: usize, node: ExecNode) -> Answer<Ready> {
+        let mut ready = Ready {
+            work: Work::Nothing,
+            grid: None,
+            fails: false,
+            waits: None,
+            deps: node.deps,
+        };
+        match node.work {
+            NodeWork::Wait(event) => ready.waits = Some(event),
+            NodeWork::Work(Work::Kernel(mut kernel)) => {
+                ready.fails = self.strike_launch(context, &kernel.name)?;
+                ready.grid = Some(self.make_grid(&mut kernel)?);
+                ready.work = Work::Kernel(kernel);
+            }
+            NodeWork::Work(Work::Record { event, .. }) => {
+                let serial = self.new_id();
+                ready.work = Work::Record { event, serial };
+            }
+            NodeWork::Work(work) => ready.work = work,
+        }
+        Ok(ready)
+    }
+
+    /// Enqueues a node. Its timeline goes on that of a node before it, if no other does already.
+    fn place_node(&mut self, start: &Start, node: Ready, placed: &mut [Placed]) -> Answer<Placed> {
+        let mut deps = Vec::new();
+        let mut clock = Clock::default();
+        if node.deps.is_empty() {
+            deps.clone_from(&start.deps);
+            clock = start.clock.clone();
+        }
+        let mut line = None;
+        for dep in &node.deps {
+            let before = &mut placed[*dep];
+            deps.push(before.op);
+            clock.join(&before.clock);
+            if !before.continued && line.is_none() {
+                before.continued = true;
+                line = Some((before.timeline, before.tick + 1));
+            }
+        }
+        if let Some(record) = node
+            .waits
+            .and_then(|event| self.event(event).ok())
+            .and_then(|event| event.record.as_ref())
+        {
+            deps.extend(record.op);
+            clock.join(&record.clock);
+        }
+        let (timeline, tick) = match line {
+            Some(line) => line,
+            None => (self.new_id(), 1),
+        };
+        let record = match &node.work {
+            Work::Record { event, serial } => Some((*event, *serial)),
+            _ => None,
+        };
+        let place = Place {
+            context: start.context,
+            timeline,
+            tick,
+            stream: start.name,
+            deps,
+            clock,
+        };
+        let op = self.add_op(place, node.work, node.grid)?;
+        let mut clock = Clock::default();
+        if let Some(state) = self.ops.get_mut(&op) {
+            state.fails = node.fails;
+            clock = state.clock.clone();
+        }
+        if let Some((event, serial)) = record
+            && let Some(event) = self.events.get_mut(&event)
+        {
+            event.record = Some(Record {
+                serial,
+                op: Some(op),
+                clock: clock.clone(),
+                time: None,
+                captured: None,
+            });
+        }
+        Ok(Placed {
+            op,
+            clock,
+            timeline,
+            tick,
+            continued: false,
+        })
     }
 
     /// Puts the stream behind all nodes that nothing in the graph is behind.
@@ -409,6 +454,24 @@ impl Call {
         }
         Ok(())
     }
+}
+
+/// What the first nodes of a launch are behind.
+struct Start {
+    context: usize,
+    name: StreamName,
+    deps: Vec<u64>,
+    clock: Clock,
+}
+
+/// A node about to become an operation.
+struct Ready {
+    work: Work,
+    grid: Option<Box<Grid>>,
+    fails: bool,
+    /// The event of outside that it waits for.
+    waits: Option<usize>,
+    deps: Vec<usize>,
 }
 
 /// A node that became an operation.

@@ -411,9 +411,10 @@ impl Call {
             let words = "it belongs to another context than the stream";
             return Err(self.refuse_launch(device, &kernel.name, Code::INVALID_HANDLE, words));
         }
-        let late = self.strike_launch(context, &kernel.name)?;
+        let capturing = self.get_stream(key)?.capture.is_some();
+        let late = !capturing && self.strike_launch(context, &kernel.name)?;
         let grid = self.make_grid(&mut kernel)?;
-        if self.get_stream(key)?.capture.is_some() {
+        if capturing {
             if let Some(token) = kernel.workspace.take() {
                 self.memory.free(token);
             }

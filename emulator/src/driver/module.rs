@@ -7,7 +7,7 @@ use super::Driver;
 use super::border::{Host, In, Out, Text};
 use super::codes::{Answer, Code};
 use super::entry::driver_api;
-use crate::exec::{LowerError, Program};
+use crate::exec::{LowerError, Program, VariableSpace};
 use crate::failure::Place;
 use crate::memory::{Kind, Request, Stage, Token};
 use crate::report::ReportKind;
@@ -41,6 +41,9 @@ struct Log {
     /// The slot that takes the length written.
     slot: Option<usize>,
 }
+
+/// `CU_MODULE_EAGER_LOADING`
+const EAGER: u32 = 1;
 
 const INFO_BUFFER: u32 = 3;
 const INFO_SIZE: u32 = 4;
@@ -181,7 +184,8 @@ impl Driver {
         for variable in program.variables() {
             let kind = Kind::Variable {
                 name: variable.name.clone(),
-                constant: variable.space == crate::exec::VariableSpace::Const,
+                constant: variable.space == VariableSpace::Const,
+                managed: variable.is_managed,
             };
             let token = self.memory.allocate(Request {
                 kind,
@@ -199,10 +203,10 @@ impl Driver {
             self.memory.write(token, start, &variable.initial);
             for relocation in &variable.relocations {
                 let target = symbols.get(relocation.variable).copied().unwrap_or(0);
-                let address = target.wrapping_add_signed(relocation.addend).to_le_bytes();
-                let size = (relocation.size as usize).min(address.len());
+                let value = relocation.value(target).to_le_bytes();
+                let size = (relocation.size as usize).min(value.len());
                 self.memory
-                    .write(token, start + relocation.offset, &address[..size]);
+                    .write(token, start + relocation.offset, &value[..size]);
             }
         }
         let handle = self.new_handle();
@@ -362,7 +366,6 @@ driver_api! {
         if !call.initialised {
             return Err(Code::NOT_INITIALIZED);
         }
-        const EAGER: u32 = 1;
         mode.set(EAGER)
     }
 }

@@ -173,8 +173,8 @@ impl Driver {
             return Err(Code::INVALID_VALUE);
         }
         for (side, address, extent) in [
-            (params.from.kind, from, copy.from_extent()),
-            (params.to.kind, to, copy.to_extent()),
+            (params.from.kind, from, copy.source_extent()),
+            (params.to.kind, to, copy.target_extent()),
         ] {
             if side == DEVICE && self.memory.find_range(address, extent).is_none() {
                 return Err(Code::INVALID_VALUE);

@@ -50,8 +50,9 @@ impl Driver {
                 let reachable = allocation.is_some_and(Allocation::host_visible);
                 value.out::<u64>().set(if reachable { address } else { 0 })
             }
-            SYNC_MEMOPS => value.out::<u32>().set(0),
-            BUFFER_ID => value
+            // Tokens, sharing with other processes and direct access by other devices there is not.
+            SYNC_MEMOPS | 10 | 14 | 15 => value.out::<u32>().set(0),
+            BUFFER_ID | RANGE_START => value
                 .out::<u64>()
                 .set(allocation.map_or(0, |allocation| allocation.start)),
             IS_MANAGED => value.out::<u32>().set(u32::from(
@@ -61,9 +62,6 @@ impl Driver {
                 Some(allocation) => i32::try_from(allocation.device).unwrap_or(-2),
                 None => -2,
             }),
-            RANGE_START => value
-                .out::<u64>()
-                .set(allocation.map_or(0, |allocation| allocation.start)),
             RANGE_SIZE => value
                 .out::<u64>()
                 .set(allocation.map_or(0, |allocation| allocation.size)),
@@ -75,8 +73,6 @@ impl Driver {
                 }) => *pool,
                 _ => 0,
             }),
-            // Tokens, sharing with other processes and direct access by other devices there is not.
-            10 | 14 | 15 => value.out::<u32>().set(0),
             16 => value
                 .out::<u32>()
                 .set(if allocation.is_some() { 3 } else { 0 }),

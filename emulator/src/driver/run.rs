@@ -16,6 +16,9 @@ const SLICE: u64 = 20_000;
 /// So long whoever waits for a kernel that only spins gives the host time.
 const SPIN_PAUSE: Duration = Duration::from_micros(50);
 
+/// What helps against operations without an order.
+const CURE: &str = "let one stream wait for an event recorded on the other, or synchronise in between";
+
 /// How far a step brought an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -75,6 +78,12 @@ impl Driver {
         {
             self.memory.free(workspace);
         }
+        if let Some(grid) = &op.grid
+            && let Some(device) = self.devices.get_mut(&op.info.device)
+            && device.config.coverage
+        {
+            device.counted.add(grid);
+        }
         if !failed {
             for (token, access, set) in op.touched.take() {
                 let Some(allocation) = self.memory.get_mut(token) else {
@@ -101,8 +110,6 @@ impl Driver {
         let memory = describe(allocation);
         let first = conflict.range.start - allocation.start;
         let last = conflict.range.end - allocation.start;
-        const CURE: &str =
-            "let one stream wait for an event recorded on the other, or synchronise in between";
         let (kind, message) = match (&earlier.label, &op.info.label) {
             (Label::Allocate(_), _) => (
                 ReportKind::UseBeforeAllocation,

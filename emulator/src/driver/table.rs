@@ -8,7 +8,16 @@ use super::border::{Host, In, Out, Text};
 use super::codes::Code;
 use super::entry::plain_api;
 
-include!(concat!(env!("OUT_DIR"), "/functions.rs"));
+mod list {
+    #![allow(clippy::too_many_lines, reason = "a list, one line a function")]
+
+    use super::{absent, api};
+
+    include!(concat!(env!("OUT_DIR"), "/functions.rs"));
+}
+
+pub(crate) use list::{FUNCTIONS, address};
+use list::per_thread_address;
 
 /// A function that is listed but not built: says its name once.
 extern "C" fn absent<const INDEX: usize>() -> u32 {
@@ -71,13 +80,9 @@ fn variant(name: &str) -> u32 {
 
 plain_api! {
     fn cuGetProcAddress(symbol: Text, function: Out<*const ()>, version: i32, flags: u64) {
-        match find(&symbol.get()?, version, flags) {
-            Ok(address) => function.set(address),
-            Err(_) => {
-                function.set(std::ptr::null())?;
-                Err(Code::NOT_FOUND)
-            }
-        }
+        let found = find(&symbol.get()?, version, flags);
+        function.set(found.unwrap_or(std::ptr::null()))?;
+        found.map(drop).map_err(|_| Code::NOT_FOUND)
     }
 
     fn cuGetProcAddress_v2(symbol: Text, function: Out<*const ()>, version: i32, flags: u64, status: Out<u32>) {

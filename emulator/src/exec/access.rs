@@ -121,16 +121,13 @@ impl<M: GlobalMemory> Reach<'_, M> {
                 return Ok(());
             }
         }
+        // A load that changes none of the registers of its address can be run again.
+        let again = to.iter().all(|to| to.reg != target.base);
         for lane in lanes(mask) {
-            self.load_lane(
-                frame,
-                lane,
-                target.space.place(addresses[lane]),
-                ty,
-                order,
-                to,
-            )
-            .map_err(|trouble| blame(trouble, lane, addresses[lane]))?;
+            let place = target.space.place(addresses[lane]);
+            let retries = again && matches!(place, Place::Shared(None, _));
+            self.load_lane(frame, lane, place, ty, order, to)
+                .map_err(|trouble| blame(Trouble { retries, ..trouble }, lane, addresses[lane]))?;
         }
         Ok(())
     }

@@ -20,6 +20,10 @@ pub(crate) fn launch(program: &Program, launch: &Launch) -> Result<(), Box<Fault
         return Err(fault(FaultKind::InvalidLaunch, "", message));
     };
     check_supported(kernel)?;
+    if !program.functions()[program.kernel_function(launch.kernel)].has_body {
+        let message = "the kernel is declared in this module, but not defined".to_owned();
+        return Err(fault(FaultKind::InvalidLaunch, &kernel.name, message));
+    }
     let refuse = |message: String| Err(fault(FaultKind::InvalidLaunch, &kernel.name, message));
     let [x, y, z] = launch.block;
     let threads = u64::from(x) * u64::from(y) * u64::from(z);

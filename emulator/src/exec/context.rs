@@ -130,6 +130,7 @@ impl Setting {
                 Special::Nsmid => launch.device.multiprocessors,
                 Special::Gridid => 1,
                 Special::Counter | Special::Counter64 | Special::ReservedShared => 0,
+                // Where cooperative groups look for the grid's workspace.
                 Special::EnvReg(1) => (launch.workspace >> 32) as u32,
                 Special::EnvReg(2) => (launch.workspace & 0xffff_ffff) as u32,
                 Special::EnvReg(_) => 0,
@@ -253,7 +254,18 @@ impl<M> Context<'_, M> {
         // Nanoseconds of an arbitrary day, at one a step.
         let timer = 1_700_000_000_000_000_000 + self.running.steps;
         match special {
-            Special::Tid(axis) => by_lane(&|lane| warp.thread(lane, block)[axis]),
+            Special::Tid(axis) => {
+                let mut next = warp.thread(0, block);
+                std::array::from_fn(|_| {
+                    let [x, y, z] = next;
+                    next = match (x + 1 < block[0], y + 1 < block[1]) {
+                        (true, _) => [x + 1, y, z],
+                        (false, true) => [0, y + 1, z],
+                        (false, false) => [0, 0, z + 1],
+                    };
+                    u64::from([x, y, z][axis])
+                })
+            }
             Special::Laneid => by_lane(&|lane| lane as u32),
             Special::LanemaskEq => by_lane(&|lane| 1 << lane),
             Special::LanemaskLt => by_lane(&|lane| (1 << lane) - 1),

@@ -82,6 +82,18 @@ pub struct SourceLine {
     pub file: String,
     /// The line, from 1.
     pub line: u32,
+    /// Where the function that holds the line was inlined, if it was.
+    pub inlined_at: Option<Box<SourceLine>>,
+}
+
+impl fmt::Display for SourceLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)?;
+        match &self.inlined_at {
+            Some(outer) => write!(f, " inlined at {outer}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Why a kernel was stopped.
@@ -120,7 +132,7 @@ impl fmt::Display for Fault {
             write!(f, ", PTX line {}", position.line)?;
         }
         match (&self.source, self.position) {
-            (Some(source), _) => write!(f, ", {}:{}", source.file, source.line)?,
+            (Some(source), _) => write!(f, ", {source}")?,
             (None, Some(_)) => f.write_str(" (compile with `-lineinfo` to see the source line)")?,
             (None, None) => {}
         }

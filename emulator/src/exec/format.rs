@@ -458,6 +458,6 @@ mod tests {
             formatted("%s|%6s|%-6s|%.2s", &[1, 1, 1, 1]),
             "text|  text|text  |te"
         );
-        assert_eq!(formatted("50% done %y", &[]), "50% done %y");
+        assert_eq!(formatted("50%! %y", &[]), "50%! %y");
     }
 }

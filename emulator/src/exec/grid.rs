@@ -12,8 +12,10 @@ use super::random::Random;
 use super::shared::SharedMemory;
 use std::sync::Arc;
 
-/// How long a cluster of blocks runs before another has its turn.
+/// How long a cluster of blocks runs before another has its turn, alone and among others, which may wait
+/// for one another.
 const TURN: u64 = 1 << 16;
+const SHORT_TURN: u64 = 1 << 11;
 
 /// After so many turns without an end, a block makes room for others though it changes memory.
 const LONG: u64 = 1 << 10;
@@ -151,7 +153,12 @@ impl Grid {
             let at = self.next;
             self.running.changed = false;
             let before = self.running.steps;
-            let turn = TURN.min(end - self.running.steps);
+            let turn = if self.clusters.len() == 1 {
+                TURN
+            } else {
+                SHORT_TURN
+            };
+            let turn = turn.min(end - self.running.steps);
             let ended = self.run_cluster(memory, at, turn)?;
             progressed |= self.running.changed;
             if ended {
@@ -315,7 +322,11 @@ impl Grid {
                 shared: &mut cluster.shared,
                 cluster: &mut cluster.barrier,
             };
-            let share = if count == 1 { left } else { left.min(TURN / 4) };
+            let share = if count == 1 {
+                left
+            } else {
+                left.min(SHORT_TURN)
+            };
             let used = block.run(&mut ground, share, self.random.as_mut())?;
             left = left.saturating_sub(used);
             idle = if used == 0 { idle + 1 } else { 0 };
@@ -390,9 +401,9 @@ impl Grid {
         &self.program
     }
 
-    /// How often each micro-operation ran.
-    pub(crate) fn counts(&self) -> &[u64] {
-        &self.running.counts
+    /// The kernel it runs, and how often each micro-operation ran.
+    pub(crate) fn counts(&self) -> (usize, &[u64]) {
+        (self.setting.launch.kernel, &self.running.counts)
     }
 }
 

@@ -3,13 +3,27 @@
 //!
 //! Nothing here knows the driver API or where memory lies: both are the caller's.
 #![deny(unsafe_code)]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    reason = "instructions take the lower bits of registers, and lanes, registers, instructions and bytes of \
+              shared and local memory all count below 2^32"
+)]
+#![allow(
+    clippy::inline_always,
+    reason = "the loops over lanes are to be compiled for each set of vector instructions"
+)]
+#![allow(
+    clippy::many_single_char_names,
+    reason = "a, b, c and d are what the manual calls operands"
+)]
 
 mod access;
 mod alu;
 mod alu_float;
 mod alu_int;
-#[cfg(test)]
-mod alu_tests;
 mod approx;
 mod atomic;
 mod barrier;
@@ -19,6 +33,7 @@ mod code;
 mod context;
 mod convert;
 mod copies;
+mod coverage;
 mod fast;
 mod fault;
 mod format;
@@ -33,6 +48,8 @@ mod memory;
 mod number;
 mod printf;
 mod program;
+#[cfg(test)]
+mod properties;
 mod races;
 mod random;
 mod shared;
@@ -45,6 +62,7 @@ mod types;
 mod visit;
 mod warp;
 
+pub use coverage::Coverage;
 pub use fault::{Fault, FaultKind, SourceLine, TextPosition};
 pub use grid::{Grid, Progress, Stats};
 pub use launch::{DeviceInfo, Launch, Order};

@@ -159,6 +159,13 @@ pub(crate) struct SharedVariable {
     pub(crate) align: u32,
 }
 
+/// File and line of a source, and of where it was inlined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Source {
+    pub(crate) place: (u32, u32),
+    pub(crate) inlined_at: Option<(u32, u32)>,
+}
+
 /// What lowering makes of a module.
 #[derive(Debug, Default)]
 pub(crate) struct Lowered {
@@ -173,7 +180,7 @@ pub(crate) struct Lowered {
     /// For each micro-operation: where it stands, file and line of the source, the register of its
     /// address, and the names of its operands.
     pub(crate) positions: Vec<TextPosition>,
-    pub(crate) sources: Vec<Option<(u32, u32)>>,
+    pub(crate) sources: Vec<Option<Source>>,
     pub(crate) bases: Vec<Option<String>>,
     pub(crate) names: Vec<Vec<String>>,
     pub(crate) files: Vec<(u32, String)>,
@@ -226,6 +233,27 @@ impl Program {
         &self.lowered.variables
     }
 
+    /// For each micro-operation that a kernel can reach: its function, and file and line of its source,
+    /// or its line in the PTX where there is no file.
+    pub(crate) fn reachable_lines(&self, kernel: usize) -> Vec<(u32, &str, Option<String>, u32)> {
+        let reached = super::lower::reached(self.functions(), self.kernel_function(kernel));
+        let mut lines = Vec::new();
+        for function in reached.iter().map(|at| &self.functions()[*at]) {
+            for pc in function.entry..function.end {
+                let source = self.lowered.sources[pc as usize];
+                let place = source.map(|source| source.place);
+                let line = place.map_or(self.position(pc).line, |(_, line)| line);
+                lines.push((
+                    pc,
+                    function.name.as_str(),
+                    place.map(|(file, _)| self.file(file)),
+                    line,
+                ));
+            }
+        }
+        lines
+    }
+
     pub(crate) fn functions(&self) -> &[Function] {
         &self.lowered.functions
     }
@@ -266,10 +294,25 @@ impl Program {
 
     /// The line of the source that a micro-operation comes from.
     pub(crate) fn source(&self, pc: u32) -> Option<SourceLine> {
-        let (file, line) = self.lowered.sources.get(pc as usize).copied().flatten()?;
-        let name = self.lowered.files.iter().find(|(index, _)| *index == file);
-        let file = name.map_or_else(|| format!("file {file}"), |(_, name)| name.clone());
-        Some(SourceLine { file, line })
+        let source = self.lowered.sources.get(pc as usize).copied().flatten()?;
+        let named = |(file, line): (u32, u32)| SourceLine {
+            file: self.file(file),
+            line,
+            inlined_at: None,
+        };
+        Some(SourceLine {
+            inlined_at: source.inlined_at.map(|place| Box::new(named(place))),
+            ..named(source.place)
+        })
+    }
+
+    fn file(&self, number: u32) -> String {
+        let name = self
+            .lowered
+            .files
+            .iter()
+            .find(|(index, _)| *index == number);
+        name.map_or_else(|| format!("file {number}"), |(_, name)| name.clone())
     }
 
     /// The register that an address is made of, and those that it was made of in turn, where they still

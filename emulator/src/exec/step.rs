@@ -11,10 +11,10 @@ use super::frame::Frame;
 use super::local::lanes;
 use super::memory::GlobalMemory;
 use super::space::{Place, SHARED, Space, mapped};
-use super::sync::Lanes;
+use super::sync::{Lanes, Members};
 use super::trouble::Trouble;
 use super::types::{Type, mask as low_bits, sign_extend};
-use super::warp::{Group, State, Warp, member_lanes};
+use super::warp::{Group, State, Warp, member_lanes, same_lanes};
 use crate::simd::Job;
 
 /// Why a group stopped.
@@ -220,12 +220,20 @@ impl<M: GlobalMemory> Job for Execute<'_, '_, M> {
                     // All lanes that are named stand here: no need to look for others.
                     let place = self.warp.place;
                     let members = match sync.members {
-                        None => Ok(active),
-                        Some(reg) => member_lanes(frame, reg, active, place.lanes, self.warp.live),
+                        None => Ok(Members {
+                            present: active,
+                            absent: 0,
+                        }),
+                        Some(reg) if same_lanes(frame, reg, active) == active => {
+                            member_lanes(frame, reg, active, self.warp.live)
+                        }
+                        Some(_) => break Stop::Slow { active },
                     };
                     match members {
-                        Ok(members) if members == active => {
-                            sync.kind.run(frame, active);
+                        Ok(members) if members.present == active => {
+                            if let Err(trouble) = sync.kind.run(frame, members) {
+                                break Stop::Trouble { active, trouble };
+                            }
                             self.cx.shared[self.cx.place.rank as usize]
                                 .warp_sync(place.index as usize);
                         }

@@ -2,7 +2,9 @@
 //! from what each brought.
 
 use super::code::{Dest, Flag, Reg};
+use super::fault::FaultKind;
 use super::local::lanes;
+use super::trouble::Trouble;
 
 /// How `shfl` picks the lane to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,6 +83,13 @@ pub(crate) struct SyncOp {
     pub(crate) members: Option<Reg>,
 }
 
+/// The lanes that a member mask names: those that take part, and those that have ended or never were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Members {
+    pub(crate) present: u32,
+    pub(crate) absent: u32,
+}
+
 /// The registers of lanes that may stand in several frames.
 pub(crate) trait Lanes {
     fn read(&self, reg: Reg) -> [u64; 32];
@@ -90,8 +99,9 @@ pub(crate) trait Lanes {
 }
 
 impl SyncKind {
-    /// Computes for the lanes of `mask`, all of which are there.
-    pub(crate) fn run(self, lanes_of: &mut impl Lanes, mask: u32) {
+    /// Computes for the lanes that are there.
+    pub(crate) fn run(self, lanes_of: &mut impl Lanes, members: Members) -> Result<(), Trouble> {
+        let mask = members.present;
         match self {
             Self::Meet => {}
             Self::Shuffle {
@@ -108,6 +118,16 @@ impl SyncKind {
                 for lane in lanes(mask) {
                     let (source, valid) =
                         source_lane(mode, lane as u32, b[lane] as u32, c[lane] as u32);
+                    if valid && members.absent >> source & 1 == 1 {
+                        return Err(Trouble::new(
+                            FaultKind::BadMask,
+                            format!(
+                                "lane {lane} reads from lane {source}, which the member mask names and which has \
+                                 ended or holds no thread"
+                            ),
+                        )
+                        .by(lane));
+                    }
                     // What a lane that takes no part holds is not defined: the own value stands in.
                     let source = if mask >> source & 1 == 1 {
                         source as usize
@@ -169,6 +189,7 @@ impl SyncKind {
                 }
             }
         }
+        Ok(())
     }
 }
 

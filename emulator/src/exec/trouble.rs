@@ -10,6 +10,8 @@ pub(crate) struct Trouble {
     pub(crate) lane: Option<usize>,
     pub(crate) address: Option<u64>,
     pub(crate) message: String,
+    /// Nothing has happened yet: the instruction can be run again.
+    pub(crate) retries: bool,
 }
 
 impl Trouble {
@@ -19,6 +21,7 @@ impl Trouble {
             lane: None,
             address: None,
             message: message.into(),
+            retries: false,
         }
     }
 

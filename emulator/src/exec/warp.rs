@@ -13,7 +13,7 @@ use super::frame::{Frame, NONE};
 use super::local::{LocalMemory, lanes};
 use super::memory::GlobalMemory;
 use super::step::{Execute, Stop};
-use super::sync::{Lanes, SyncOp};
+use super::sync::{Lanes, Members, SyncOp};
 use super::trouble::Trouble;
 use crate::simd;
 
@@ -77,6 +77,8 @@ pub(crate) struct Warp {
     cluster_phase: [u64; 32],
     turn: u64,
     yields: bool,
+    /// Where a load of shared memory that nobody had written was put off.
+    put_off: Option<u32>,
 }
 
 impl Warp {
@@ -107,6 +109,7 @@ impl Warp {
             cluster_phase: [0; 32],
             turn: 0,
             yields: false,
+            put_off: None,
         }
     }
 
@@ -162,7 +165,17 @@ impl Warp {
                         .map_err(|trouble| self.fault(cx, group.pc, active, trouble))?;
                 }
                 Stop::Trouble { active, trouble } => {
-                    return Err(self.fault(cx, group.pc, active, trouble));
+                    // Another warp may be about to write: then it is a race, which says more.
+                    let early = trouble.kind == FaultKind::Uninitialised && trouble.retries;
+                    if !early
+                        || cx.barriers.live == self.live.count_ones()
+                        || self.put_off == Some(group.pc)
+                    {
+                        return Err(self.fault(cx, group.pc, active, trouble));
+                    }
+                    self.put_off = Some(group.pc);
+                    self.yields = true;
+                    self.groups.push(group);
                 }
             }
         }
@@ -250,20 +263,7 @@ impl Warp {
             Op::Call(call) => self.call(cx, here, call)?,
             Op::BranchTable { targets, index } => self.branch_table(here, targets, *index)?,
             Op::Sync(op) => self.sync(cx, here, op)?,
-            Op::Matrix(op) => {
-                let whole = self.place.lanes & self.live;
-                if whole != u32::MAX {
-                    return Err(Trouble::new(
-                        FaultKind::BadMask,
-                        format!(
-                            "`{}` needs all 32 threads of the warp, but {} are there",
-                            op.name(),
-                            whole.count_ones()
-                        ),
-                    ));
-                }
-                self.matrix(cx, here, op)?;
-            }
+            Op::Matrix(op) => self.matrix(cx, here, op)?,
             Op::Barrier(barrier) => self.barrier(cx, here, barrier)?,
             Op::ClusterArrive => {
                 cx.shared[cx.place.rank as usize].fence(self.place.index as usize);
@@ -323,9 +323,7 @@ impl Warp {
                 )
                 .by(lane));
             };
-            let mask = lanes(left)
-                .filter(|lane| frame.lane(index, *lane) == wanted)
-                .fold(0, |mask, lane| mask | 1 << lane);
+            let mask = same_lanes(frame, index, left);
             left &= !mask;
             self.groups.push(Group { pc, mask, ..here });
         }
@@ -360,9 +358,7 @@ impl Warp {
                     let frame = &self.frames[here.frame as usize];
                     let lane = left.trailing_zeros() as usize;
                     let wanted = frame.lane(*address, lane);
-                    let mask = lanes(left)
-                        .filter(|lane| frame.lane(*address, *lane) == wanted)
-                        .fold(0, |mask, lane| mask | 1 << lane);
+                    let mask = same_lanes(frame, *address, left);
                     left &= !mask;
                     let function = function_at(wanted)
                         .filter(|index| {
@@ -554,23 +550,13 @@ impl Warp {
         cx.barriers.live = cx.barriers.live.saturating_sub(ended);
         cx.barriers.thread_ended();
         cx.cluster.thread_ended(ended);
-        let waiting = self.groups.iter().find_map(|group| match group.state {
-            State::Sync { members } if members & mask != 0 => Some((*group, members & mask)),
-            _ => None,
-        });
-        match waiting {
-            Some((group, ended)) => Err(Trouble::new(
-                FaultKind::BadMask,
-                format!(
-                    "lanes {} ended while lanes {} wait for them at line {}",
-                    list(ended),
-                    list(group.mask),
-                    cx.program.position(group.pc).line
-                ),
-            )
-            .by(ended.trailing_zeros() as usize)),
-            None => Ok(()),
+        // Those that waited for them need not any more, and look again.
+        for group in &mut self.groups {
+            if matches!(group.state, State::Sync { members } if members & mask != 0) {
+                group.state = State::Ready;
+            }
         }
+        Ok(())
     }
 
     fn sync<M: GlobalMemory>(
@@ -579,34 +565,46 @@ impl Warp {
         here: Group,
         op: &SyncOp,
     ) -> Result<(), Trouble> {
-        let members = match op.members {
-            None => here.mask,
-            Some(reg) => self.members(&here, reg)?,
+        let Some(reg) = op.members else {
+            return self.meet(
+                cx,
+                here,
+                op,
+                Members {
+                    present: here.mask,
+                    absent: 0,
+                },
+            );
         };
-        let mut parts = vec![here];
-        let mut present = here.mask;
-        for group in &self.groups {
-            if group.pc == here.pc && group.state == (State::Sync { members }) {
-                parts.push(*group);
-                present |= group.mask;
-            }
+        // Lanes that name different members, such as the tiles of a warp, meet apart.
+        let mut left = here.mask;
+        while left != 0 {
+            let frame = &self.frames[here.frame as usize];
+            let mask = same_lanes(frame, reg, left);
+            let members = member_lanes(frame, reg, mask, self.live)?;
+            left &= !mask;
+            self.meet(cx, Group { mask, ..here }, op, members)?;
         }
-        if members & !present != 0 {
-            self.groups.push(Group {
-                state: State::Sync { members },
-                ..here
-            });
+        Ok(())
+    }
+
+    fn meet<M: GlobalMemory>(
+        &mut self,
+        cx: &mut Context<'_, M>,
+        here: Group,
+        op: &SyncOp,
+        members: Members,
+    ) -> Result<(), Trouble> {
+        let Some(parts) = self.assemble(here, members.present) else {
             return Ok(());
-        }
-        self.groups
-            .retain(|group| !(group.pc == here.pc && group.state == State::Sync { members }));
+        };
         op.kind.run(
             &mut Parts {
                 frames: &mut self.frames,
                 parts: &parts,
             },
             members,
-        );
+        )?;
         cx.shared[cx.place.rank as usize].warp_sync(self.place.index as usize);
         for part in parts {
             self.groups.push(Group {
@@ -618,15 +616,21 @@ impl Warp {
         Ok(())
     }
 
-    /// The lanes that a member mask names and that hold threads.
-    pub(crate) fn members(&self, here: &Group, reg: Reg) -> Result<u32, Trouble> {
-        member_lanes(
-            &self.frames[here.frame as usize],
-            reg,
-            here.mask,
-            self.place.lanes,
-            self.live,
-        )
+    /// The groups that hold all members and stand at one instruction; if some are missing, this one waits.
+    pub(crate) fn assemble(&mut self, here: Group, members: u32) -> Option<Vec<Group>> {
+        let waits = |group: &Group| group.pc == here.pc && group.state == State::Sync { members };
+        let mut parts = vec![here];
+        parts.extend(self.groups.iter().filter(|group| waits(group)));
+        let present = parts.iter().fold(0, |present, part| present | part.mask);
+        if members & !present != 0 {
+            self.groups.push(Group {
+                state: State::Sync { members },
+                ..here
+            });
+            return None;
+        }
+        self.groups.retain(|group| !waits(group));
+        Some(parts)
     }
 
     fn barrier<M: GlobalMemory>(
@@ -843,46 +847,35 @@ impl Warp {
     }
 }
 
-/// Reads a member mask, which has to be the same for all lanes of `active` and to hold them.
+/// The lanes of a mask whose register holds what that of the lowest holds.
+pub(crate) fn same_lanes(frame: &Frame, reg: Reg, mask: u32) -> u32 {
+    let wanted = frame.lane(reg, mask.trailing_zeros() as usize % 32);
+    let same = lanes(mask).filter(|lane| frame.lane(reg, *lane) == wanted);
+    same.fold(0, |same, lane| same | 1 << lane)
+}
+
+/// The lanes that take part: those that the member mask of all lanes of `active` names and that have not
+/// ended; and the others that it names.
 #[inline]
 pub(crate) fn member_lanes(
     frame: &Frame,
     reg: Reg,
     active: u32,
-    existing: u32,
     live: u32,
-) -> Result<u32, Trouble> {
-    let first = active.trailing_zeros() as usize % 32;
-    let members = frame.lane(reg, first) as u32;
-    if let Some(lane) = lanes(active).find(|lane| frame.lane(reg, *lane) as u32 != members) {
+) -> Result<Members, Trouble> {
+    let named = frame.lane(reg, active.trailing_zeros() as usize % 32) as u32;
+    if active & !named != 0 {
+        let lane = (active & !named).trailing_zeros() as usize;
         return Err(Trouble::new(
             FaultKind::BadMask,
-            format!(
-                "lane {lane} names the members {:#010x}, and lane {first} {members:#010x}",
-                frame.lane(reg, lane)
-            ),
+            format!("lane {lane} runs the instruction, but its member mask {named:#010x} does not name it"),
         )
         .by(lane));
     }
-    if active & !members != 0 {
-        let lane = (active & !members).trailing_zeros() as usize;
-        return Err(Trouble::new(
-            FaultKind::BadMask,
-            format!("lane {lane} runs the instruction, but its member mask {members:#010x} does not name it"),
-        )
-        .by(lane));
-    }
-    let named = members & existing;
-    if named & !live != 0 {
-        return Err(Trouble::new(
-            FaultKind::BadMask,
-            format!(
-                "the member mask {members:#010x} names lanes {}, which have ended",
-                list(named & !live)
-            ),
-        ));
-    }
-    Ok(named)
+    Ok(Members {
+        present: named & live,
+        absent: named & !live,
+    })
 }
 
 fn expectation(expected: Option<u32>) -> String {

@@ -134,7 +134,7 @@ impl Shared {
                 let value = unsafe { AtomicU16::from_ptr(place.cast()) };
                 bytes.copy_from_slice(&value.load(Ordering::Acquire).to_ne_bytes());
             }
-            (16.., 0) if bytes.len() % 8 == 0 => {
+            (16.., 0) if bytes.len().is_multiple_of(8) => {
                 for (index, part) in bytes.chunks_exact_mut(8).enumerate() {
                     self.load(address + 8 * index as u64, part);
                 }
@@ -169,7 +169,7 @@ impl Shared {
                 let value = unsafe { AtomicU16::from_ptr(place.cast()) };
                 value.store(u16::from_ne_bytes(array(bytes)), Ordering::Release);
             }
-            (16.., 0) if bytes.len() % 8 == 0 => {
+            (16.., 0) if bytes.len().is_multiple_of(8) => {
                 for (index, part) in bytes.chunks_exact(8).enumerate() {
                     self.store(address + 8 * index as u64, part);
                 }

@@ -18,7 +18,7 @@ use std::ops::Range;
 pub(crate) use history::{Conflict, History, Touched};
 pub(crate) use view::KernelMemory;
 
-use crate::exec::{Access, MemoryFault};
+use crate::exec::MemoryFault;
 use host::{Block, Shared};
 use range::Reserved;
 
@@ -39,7 +39,12 @@ pub(crate) enum Kind {
     /// `cuMemHostRegister`.
     Registered,
     /// A variable of a module.
-    Variable { name: String, constant: bool },
+    Variable {
+        name: String,
+        constant: bool,
+        /// The host reaches it too.
+        managed: bool,
+    },
     /// What the driver itself needs.
     Internal,
 }
@@ -205,7 +210,7 @@ impl Memory {
     pub(crate) fn allocate(&mut self, request: Request) -> Option<Token> {
         let size = usize::try_from(request.size).ok()?;
         let (start, store) = match request.kind {
-            Kind::Pinned | Kind::Managed => {
+            Kind::Pinned | Kind::Managed | Kind::Variable { managed: true, .. } => {
                 let block = Block::map(size).ok()?;
                 (block.start(), Store::Owned(block))
             }
@@ -578,7 +583,7 @@ fn bit(bits: &[u64], index: usize) -> bool {
 fn set_bits(bits: &mut [u64], range: Range<usize>) {
     let mut index = range.start;
     while index < range.end {
-        if index % 64 == 0 && range.end - index >= 64 {
+        if index.is_multiple_of(64) && range.end - index >= 64 {
             bits[index / 64] = u64::MAX;
             index += 64;
         } else {
@@ -606,9 +611,4 @@ impl Zero for u8 {
 
 impl Zero for u64 {
     const ZERO: Self = 0;
-}
-
-/// How a driver's own operation touches memory.
-pub(crate) fn access(write: bool) -> Access {
-    if write { Access::Write } else { Access::Read }
 }

@@ -34,6 +34,11 @@ pub(crate) fn with(config: &Config) -> (Device, Arc<CudaContext>) {
     (device, context)
 }
 
+/// The ordinal as the driver takes it.
+pub(crate) fn ordinal(device: &Device) -> i32 {
+    i32::try_from(device.ordinal()).unwrap()
+}
+
 /// The kinds of mistakes reported so far.
 pub(crate) fn kinds(device: &Device) -> Vec<ReportKind> {
     device.reports().iter().map(|report| report.kind).collect()

@@ -267,8 +267,11 @@ pub fn launch(program: &Arc<Program>, kernel: &str, params: Vec<u8>, symbols: Ve
     }
 }
 
-/// Runs a launch to its end.
-pub fn run(memory: &mut Memory, launch: Launch) -> Result<Stats, Box<Fault>> {
+/// Runs a launch to its end; places the module's variables if nobody did.
+pub fn run(memory: &mut Memory, mut launch: Launch) -> Result<Stats, Box<Fault>> {
+    if launch.symbols.is_empty() {
+        launch.symbols = Arc::new(memory.place(&launch.program));
+    }
     let mut grid = Grid::new(launch)?;
     loop {
         match grid.run(memory, 1 << 20) {

@@ -8,7 +8,7 @@ use gridcall_ptx::{
 };
 
 use super::super::code::{Dest, Function, Guard, Inst, Op, Passed, Preset, Reg};
-use super::super::program::LowerError;
+use super::super::program::{LowerError, Source};
 use super::super::types::Type;
 use super::module::Environment;
 use super::names::{Name, Names, Register};
@@ -19,7 +19,7 @@ use super::{Lowered, Refusal, error, instruction, invalid};
 pub(crate) struct Draft {
     pub(crate) inst: Inst,
     pub(crate) position: Position,
-    pub(crate) source: Option<SourcePlace>,
+    pub(crate) source: Option<Source>,
     /// The register that an address is made of, by its name.
     pub(crate) base: Option<String>,
     /// The register it sets, and those it reads, by their names, for reports.
@@ -48,7 +48,7 @@ pub(super) struct Body<'a, 'm> {
     open_scopes: Vec<usize>,
     guard: Option<Guard>,
     position: Position,
-    source: Option<SourcePlace>,
+    source: Option<Source>,
     base: Option<String>,
     instruction_names: Vec<String>,
     /// The hidden predicate of carries, once it is needed.
@@ -104,7 +104,14 @@ impl<'a, 'm> Body<'a, 'm> {
                     }
                 }
                 Statement::Declaration(declaration) => self.declare(declaration)?,
-                Statement::Loc(loc) => self.source = Some(loc.place),
+                Statement::Loc(loc) => {
+                    let place =
+                        |place: SourcePlace| (place.line != 0).then_some((place.file, place.line));
+                    self.source = place(loc.place).map(|inner| Source {
+                        place: inner,
+                        inlined_at: loc.inlined_at.and_then(place),
+                    });
+                }
                 Statement::CallPrototype(prototype) => {
                     let sizes = |params: &[gridcall_ptx::Param]| {
                         params.iter().map(|param| param.size() as u32).collect()

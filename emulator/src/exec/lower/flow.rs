@@ -9,7 +9,15 @@ use super::Draft;
 
 /// Marks the joins of a body's regions with aligned barriers; each list gets the addresses of the barriers
 /// inside, where the body begins at `base`.
-pub(super) fn mark_joins(drafts: Vec<Draft>, joins: &mut Vec<Vec<u32>>, base: u32) -> Vec<Draft> {
+///
+/// Where a kernel only ends is no join: whether the way there is called `return` or the end of an `if` is all
+/// the same.
+pub(super) fn mark_joins(
+    drafts: Vec<Draft>,
+    is_kernel: bool,
+    joins: &mut Vec<Vec<u32>>,
+    base: u32,
+) -> Vec<Draft> {
     let is_barrier = |draft: &Draft| matches!(&draft.inst.op, Op::Barrier(barrier) if barrier.aligned && barrier.count.is_none());
     if !drafts.iter().any(is_barrier) {
         return drafts;
@@ -26,7 +34,13 @@ pub(super) fn mark_joins(drafts: Vec<Draft>, joins: &mut Vec<Vec<u32>>, base: u3
         let Some(join) = postdominators[graph.block_of[at]] else {
             continue;
         };
-        let start = graph.blocks[join].0;
+        let (start, end) = graph.blocks[join];
+        let only_ends = drafts[start..end].iter().all(|draft| {
+            draft.inst.guard.is_none() && matches!(draft.inst.op, Op::Nop | Op::Return | Op::Exit)
+        });
+        if is_kernel && only_ends {
+            continue;
+        }
         let inside = graph.between(graph.block_of[at], join);
         let barriers: Vec<usize> = inside
             .iter()

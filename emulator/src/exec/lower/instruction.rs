@@ -91,11 +91,7 @@ fn lower_compute(body: &mut Body<'_, '_>, instruction: &Instruction<'_>) -> Lowe
     let (opcode, modifiers) = (instruction.opcode, &instruction.modifiers);
     let operands = &instruction.operands;
     let Some((to, sources)) = operands.split_first() else {
-        return if is_known(opcode) {
-            invalid("it has no operands")
-        } else {
-            Err(Refusal::Unsupported)
-        };
+        return Err(Refusal::Unsupported);
     };
     // On predicates, bit operations are those of logic.
     if modifiers.as_slice() == ["pred"] {

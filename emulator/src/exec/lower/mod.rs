@@ -15,7 +15,7 @@ mod registers;
 mod synchronise;
 
 pub(super) use body::Draft;
-pub(super) use module::lower;
+pub(super) use module::{lower, reached};
 
 use super::program::LowerError;
 use gridcall_ptx::Position;

@@ -487,7 +487,12 @@ fn formals<'a>(body: &mut Body<'a, '_>, params: &'a [Param]) -> Result<Vec<Passe
 
 /// Gives a function its final form and its place in the program's code.
 fn finish(function: &mut Function, drafts: Vec<Draft>, lowered: &mut Lowered) {
-    let drafts = flow::mark_joins(drafts, &mut lowered.joins, lowered.code.len() as u32);
+    let drafts = flow::mark_joins(
+        drafts,
+        function.is_kernel,
+        &mut lowered.joins,
+        lowered.code.len() as u32,
+    );
     let drafts = registers::allocate(function, drafts);
     let base = lowered.code.len() as u32;
     function.entry = base;
@@ -513,11 +518,7 @@ fn finish(function: &mut Function, drafts: Vec<Draft>, lowered: &mut Lowered) {
             line: position.line,
             column: position.column,
         });
-        lowered.sources.push(
-            source
-                .filter(|place| place.line != 0)
-                .map(|place| (place.file, place.line)),
-        );
+        lowered.sources.push(source);
         lowered.bases.push(address);
         lowered.names.push(names);
     }
@@ -604,7 +605,7 @@ fn kernels(
 }
 
 /// All functions that one can call, itself included.
-fn reached(functions: &[Function], from: usize) -> Vec<usize> {
+pub(crate) fn reached(functions: &[Function], from: usize) -> Vec<usize> {
     let mut seen = vec![false; functions.len()];
     let mut left = vec![from];
     let mut all = Vec::new();
