@@ -117,6 +117,7 @@ fn chain(ident: Ident, tokens: &mut Tokens) -> Chain {
             }
             Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Bracket => {
                 chain.extend(tokens.next());
+                fields += 1;
             }
             Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => {
                 return Chain::Other(chain);
@@ -221,6 +222,7 @@ mod tests {
         );
         assert_eq!(rewritten("p.at.0 > 1"), "Field(p.at.0).get()>Int(1)");
         assert_eq!(rewritten("p.dims[1] > 1"), "Field(p.dims[1]).get()>Int(1)");
+        assert_eq!(rewritten("p[0] > 1"), "Field(p[0]).get()>Int(1)");
         assert_eq!(rewritten("p.is_right()"), "p.is_right()");
         assert_eq!(rewritten("(p.n)"), "(Field(p.n).get())");
         assert_eq!(rewritten("q.p > 1"), "q.p>Int(1)");

@@ -29,6 +29,8 @@ pub(crate) struct Known {
     pub(crate) size: usize,
     pub(crate) align: usize,
     pub(crate) shape: Shape,
+    /// Whether it is an integer to contracts: `u128` is bytes to PTX, and `bool` an integer to PTX alone.
+    pub(crate) counts: bool,
 }
 
 /// What a compiler of CUDA makes of a value.
@@ -356,6 +358,7 @@ fn known_array(array: &TypeArray) -> Option<Known> {
         size: elem.size.checked_mul(len)?,
         align: elem.align,
         shape: Shape::Bytes,
+        counts: false,
     })
 }
 
@@ -384,10 +387,12 @@ fn scalar(path: &Path) -> Option<Known> {
         "u128" | "i128" => (16, Shape::Bytes),
         _ => return None,
     };
+    let counts = shape != Shape::Float && name != "bool";
     Some(Known {
         size,
         align: size,
         shape,
+        counts,
     })
 }
 

@@ -177,9 +177,9 @@ impl Subject<'_> {
                     values.push(quote_spanned! {ours()=> (#name, &#ident.len()) });
                 }
                 Taken::Value {
-                    known: Some(known),
-                    ty,
-                } if is_integer(known, ty) => {
+                    known: Some(Known { counts: true, .. }),
+                    ..
+                } => {
                     bindings.extend(quote_spanned! {ours()=>
                         let #ident: #krate::__private::Int = ::core::convert::Into::into(self.#ident);
                     });
@@ -372,13 +372,6 @@ impl Subject<'_> {
             _ => TokenStream::new(),
         }
     }
-}
-
-/// Whether contracts take it as a saturating integer; `bool` is one to PTX alone.
-fn is_integer(known: &Known, ty: &Type) -> bool {
-    let shown = describe::ty(ty);
-    let integer = known.shape == Shape::Integer && !shown.ends_with("bool");
-    integer || shown.ends_with("u128") || shown.ends_with("i128")
 }
 
 fn class(class: ptx::Class) -> &'static str {
