@@ -7,7 +7,9 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
-use syn::{Abi, Attribute, Expr, Ident, Lit, LitStr, Path, Token, Visibility, braced, token};
+use syn::{
+    Abi, AttrStyle, Attribute, Expr, Ident, Lit, LitStr, Path, Token, Visibility, braced, token,
+};
 
 use crate::kernel::{self, Form, Parsed};
 use crate::report::Report;
@@ -166,7 +168,10 @@ fn block(
     }
     let content;
     braced!(content in input);
-    attrs.extend(content.call(Attribute::parse_inner)?);
+    for mut attr in content.call(Attribute::parse_inner)? {
+        attr.style = AttrStyle::Outer;
+        attrs.push(attr);
+    }
     let shared = shared_attributes(attrs, report);
     declarations.cfgs = cfgs(&shared);
     while !content.is_empty() {

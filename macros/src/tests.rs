@@ -265,6 +265,22 @@ fn contracts_speak_of_launches_and_fields() {
 }
 
 #[test]
+fn contracts_count_in_integers_of_every_width() {
+    let text = expand_block(
+        "scalars",
+        "#[requires(n > 1, invert, a.len() > 0)]
+         safe fn all_eq(a: &[f32], b: &[f32], n: i32, invert: bool, out: &mut [bool]);",
+    );
+    assert_has(
+        &text,
+        &[
+            "let invert = self.invert;",
+            "let n: ::gridcall::__private::Int",
+        ],
+    );
+}
+
+#[test]
 fn alignment_is_the_strictest_of_all() {
     let text = expand_block(
         "vector",
@@ -382,6 +398,10 @@ fn what_cannot_be_read_is_given_back() {
             "Declared for zero",
         ],
     );
+    let inner = "unsafe extern \"C\" { #![allow(unused)] safe fn zero(y: &mut [f32]); }";
+    let out = expand(options, inner);
+    assert_has(&out, &["#[allow(unused)]"]);
+    assert_lacks(&out, &["#![allow(unused)]"]);
     let out = stages::kernel(parse(options), parse("fn relu(y: &);")).to_string();
     assert_has(&out, &["compile_error", "fn relu(y: &);"]);
 }
