@@ -1,4 +1,4 @@
-//! The launch path: describe, check, acquire, pack, one driver call, finish.
+//! The launch path: describe, check, pack, acquire, one driver call, finish.
 //!
 //! The steps are called by the code that `#[kernel]` generates, in that order, once for each
 //! argument. On success nothing here allocates, locks or looks up; the driver is asked for the
