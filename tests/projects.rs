@@ -1,5 +1,5 @@
-//! Whole crates that declare kernels, built by cargo as a user builds them: where paths start, what is
-//! compiled again and when, and building without the PTX.
+//! Whole crates that declare kernels, built by cargo as a user builds them: where paths start, what
+//! is compiled again and when, and building without the PTX.
 
 use std::{
     env, fs,

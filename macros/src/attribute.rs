@@ -88,8 +88,8 @@ pub(crate) fn of_kernel(attrs: Vec<Attribute>, report: &mut Report) -> (Attribut
                     // Whether the condition holds, only rustc knows.
                     report.error(
                         path,
-                        "not supported yet in #[cfg_attr]: declare the kernel twice, each under its \
-                         #[cfg]",
+                        "not supported yet in #[cfg_attr]: declare the kernel twice, each under \
+                         its #[cfg]",
                     );
                 }
             }
@@ -307,7 +307,8 @@ pub(crate) fn of_param(
         } else if path.is_ident("cfg") || path.is_ident("cfg_attr") {
             report.error(
                 &attr,
-                "#[cfg] on a parameter is not supported yet: put it on two declarations of the kernel",
+                "#[cfg] on a parameter is not supported yet: put it on two declarations of the \
+                 kernel",
             );
         } else {
             let shown = describe::expr(&path.to_token_stream());
@@ -338,7 +339,8 @@ fn read_align(
         report.error(
             attr,
             format!(
-                "only device arrays, `&[T]` and `&mut [T]`, are aligned at the call, and this is `{}`",
+                "only device arrays, `&[T]` and `&mut [T]`, are aligned at the call, and this is \
+                 `{}`",
                 describe::ty(ty)
             ),
         );

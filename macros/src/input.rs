@@ -1,7 +1,7 @@
 //! What `#[kernel(..)]` was put on: a block of kernels or one alone.
 //!
-//! Takes the tokens; gives the kernels that can be read, each with the user's own tokens, and notes what
-//! is wrong with the others. Opens no file and knows no PTX.
+//! Takes the tokens; gives the kernels that can be read, each with the user's own tokens, and notes
+//! what is wrong with the others. Opens no file and knows no PTX.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -152,8 +152,8 @@ fn block(
     if unsafety.is_none() {
         report.error(
             abi.extern_token,
-            "write `unsafe extern \"C\"`: whoever writes the block vouches that the declarations are \
-             those of the kernels",
+            "write `unsafe extern \"C\"`: whoever writes the block vouches that the declarations \
+             are those of the kernels",
         );
     }
     match &abi.name {
@@ -199,7 +199,8 @@ fn shared_attributes(attrs: Vec<Attribute>, report: &mut Report) -> Vec<Attribut
         {
             shared.push(attr);
         } else if !path.is_ident("doc") {
-            // A block is no item of the expansion, so its docs have no place, as on any `extern` block.
+            // A block is no item of the expansion, so its docs have no place, as on any `extern`
+            // block.
             report.error(
                 &attr,
                 "not allowed on the block: only `#[cfg]` and lint levels hold for all its kernels",

@@ -1,6 +1,8 @@
-//! One kernel's declaration: its signature and attributes, read into a model that holds only what is legal.
+//! One kernel's declaration: its signature and attributes, read into a model that holds only what
+//! is legal.
 //!
-//! A declaration that is wrong but can be told apart gives its outline instead, so that its uses resolve.
+//! A declaration that is wrong but can be told apart gives its outline instead, so that its uses
+//! resolve.
 
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -321,7 +323,8 @@ fn read_name(argument: &PatType, report: &mut Report) -> Option<Ident> {
             if let Some(token) = pat.mutability {
                 report.error(
                     token,
-                    "`mut` is not allowed here: for an array that the kernel writes, write `&mut [T]`",
+                    "`mut` is not allowed here: for an array that the kernel writes, write `&mut \
+                     [T]`",
                 );
             }
             if let Some((_, pat)) = &pat.subpat {

@@ -232,11 +232,13 @@ fn types_of_the_users_are_compared_by_the_compiler() {
         &text,
         &[
             "::gridcall::__private::check_layout::<Grid>(",
-            "param: \"g\", ty: \"Grid\", size: 12, align: 4, class: ::gridcall::__private::Class::Bytes,",
+            "param: \"g\", ty: \"Grid\", size: 12, align: 4, class: \
+             ::gridcall::__private::Class::Bytes,",
             "ptx: \".align 4 .b8 [12]\", place: \"../kernels/structs.ptx:",
             "::gridcall::__private::check_element::<Pixel>(\"julia\", 0, \"out\")",
             "__SET1(&mut params, 8, &self.g);",
-            "if ::core::mem::align_of::<Pixel>() < 1 { 1 } else { ::core::mem::align_of::<Pixel>() }",
+            "if ::core::mem::align_of::<Pixel>() < 1 { 1 } else { \
+             ::core::mem::align_of::<Pixel>() }",
         ],
     );
 }
@@ -254,7 +256,8 @@ fn contracts_speak_of_launches_and_fields() {
             "let g = &self.g;",
             "::gridcall::__private::Field(g.n).get() * ::gridcall::__private::Int::new(2)",
             "(\"g.n\", &::gridcall::__private::Field(g.n).shown())",
-            "let block: ::gridcall::__private::Extents = ::core::convert::Into::into(call.block());",
+            "let block: ::gridcall::__private::Extents = \
+             ::core::convert::Into::into(call.block());",
             "let grid: ::gridcall::__private::Extents = ::core::convert::Into::into(call.grid());",
             "let shared_mem_bytes: ::gridcall::__private::Int",
         ],

@@ -58,10 +58,10 @@ impl Subject<'_> {
             let (number, guard) = (plain(index), guard(index));
             quote_spanned! {ours()=> end.guard(#number, #guard); }
         });
-        // SAFETY (of the generated code): both methods take every step in order, and `enqueue` gets all
-        // arguments described and acquired as declared, and packed as the PTX lays them out, which the checks
-        // of this macro and the claims compared. That the declaration is true, its block vouches; for an
-        // unsafe kernel they are reached through unsafe functions only.
+        // SAFETY (of the generated code): both methods take every step in order, and `enqueue` gets
+        // all arguments described and acquired as declared, and packed as the PTX lays them out,
+        // which the checks of this macro and the claims compared. That the declaration is true, its
+        // block vouches; for an unsafe kernel they are reached through unsafe functions only.
         quote_spanned! {ours()=>
             #(#cfgs)*
             #[allow(deprecated)]
@@ -135,8 +135,8 @@ impl Subject<'_> {
         }
     }
 
-    /// The alignment that a call must find: the elements' own, that of `#[align]`, and that of `.ptr` in the
-    /// PTX, which the compiler took as a promise.
+    /// The alignment that a call must find: the elements' own, that of `#[align]`, and that of
+    /// `.ptr` in the PTX, which the compiler took as a promise.
     fn required_align(&self, index: usize) -> TokenStream {
         let param = self.param(index);
         let hint = self
@@ -231,8 +231,8 @@ impl Subject<'_> {
         }
     }
 
-    /// `grid`, `block` and `shared_mem_bytes`, where they are spoken of and are no parameters; each is
-    /// told with the other values if the requirement does not hold.
+    /// `grid`, `block` and `shared_mem_bytes`, where they are spoken of and are no parameters; each
+    /// is told with the other values if the requirement does not hold.
     fn geometry(&self, requirement: &TokenStream, values: &mut Vec<TokenStream>) -> TokenStream {
         let krate = self.krate;
         let mut bindings = TokenStream::new();
