@@ -129,6 +129,8 @@ pub(crate) fn declarations(item: TokenStream) -> Declarations {
     };
     if let Err(error) = parser.parse2(item.clone()) {
         declarations.report.add(error);
+        // The whole item is given back, so what was read of it would be there twice.
+        declarations.kernels.clear();
         declarations.unread = item;
     }
     declarations
