@@ -6,6 +6,7 @@
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
+use syn::parse::discouraged::Speculative;
 use syn::parse::{ParseStream, Parser};
 use syn::{
     Abi, AttrStyle, Attribute, Expr, Ident, Lit, LitStr, Path, Token, Visibility, braced, token,
@@ -225,8 +226,13 @@ fn block_item(
         skip_item(&start, input)?;
         return Ok(());
     }
-    match kernel::parse([shared, &attrs].concat(), vis, input, Form::Block) {
-        Ok(kernel) => declarations.kernels.push(kernel),
+    // In a fork, as syn would take what a failed parse leaves over for an error of its own.
+    let ahead = input.fork();
+    match kernel::parse([shared, &attrs].concat(), vis, &ahead, Form::Block) {
+        Ok(kernel) => {
+            input.advance_to(&ahead);
+            declarations.kernels.push(kernel);
+        }
         Err(error) => {
             declarations.report.add(error);
             let unread = skip_item(&start, input)?;
@@ -257,7 +263,6 @@ fn refuse_other_items(input: ParseStream) -> syn::Result<()> {
 
 /// Moves `input` behind the item that `start` is at, and gives the item's tokens.
 fn skip_item(start: ParseStream, input: ParseStream) -> syn::Result<TokenStream> {
-    use syn::parse::discouraged::Speculative;
     let mut item = TokenStream::new();
     while !start.is_empty() {
         let token = start.parse::<TokenTree>()?;

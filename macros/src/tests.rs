@@ -401,6 +401,7 @@ fn what_cannot_be_read_is_given_back() {
             "Declared for zero",
         ],
     );
+    assert_eq!(out.matches("compile_error").count(), 1, "{out}");
     let inner = "unsafe extern \"C\" { #![allow(unused)] safe fn zero(y: &mut [f32]); }";
     let out = expand(options, inner);
     assert_has(&out, &["#[allow(unused)]"]);
