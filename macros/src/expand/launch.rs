@@ -251,7 +251,7 @@ impl Subject<'_> {
             bindings.extend(quote_spanned! {ours()=>
                 let #ident: #krate::__private::#ty = ::core::convert::Into::into(call.#method());
             });
-            values.push(quote_spanned! {ours()=> (#name, &#ident) });
+            values.push(quote_spanned! {ours()=> (#name, &{ #ident }) });
         }
         bindings
     }
