@@ -294,7 +294,7 @@ fn single(
     if !is_function {
         let token: TokenTree = input.parse()?;
         let message = "#[kernel] goes on `unsafe extern \"C\" { .. }`, or on the signature of one \
-                       function, `unsafe fn name(..);` or `safe fn name(..);`";
+                       function, `unsafe fn name(..);`";
         return Err(syn::Error::new_spanned(token, message));
     }
     declarations.cfgs = cfgs(&attrs);

@@ -213,18 +213,29 @@ fn check_qualifiers(signature: &Signature, form: Form, report: &mut Report) {
     if let Some(abi) = &signature.abi {
         let message = match form {
             Form::Block => "the block says `extern \"C\"` already",
-            Form::Single => {
-                "`extern` is not needed: write `unsafe fn name(..);` or `safe fn name(..);`"
-            }
+            Form::Single => "`extern` is not needed: write `unsafe fn name(..);`",
         };
         report.error(abi, message);
     }
-    if form == Form::Single && matches!(signature.safety, Safety::Default) {
-        report.error(
+    if form == Form::Single {
+        check_vouched(signature, report);
+    }
+}
+
+/// A declaration that makes a kernel safe is somebody's word for it, which Rust marks by `unsafe`.
+fn check_vouched(signature: &Signature, report: &mut Report) {
+    match signature.safety {
+        Safety::Safe(token) => report.error(
+            token,
+            "whoever declares a kernel safe vouches for it, which takes the word `unsafe`: declare \
+             it in a block, `unsafe extern \"C\" { safe fn name(..); }`",
+        ),
+        Safety::Default => report.error(
             signature.fn_token,
-            "say who vouches for a launch: `unsafe fn`, its caller, or `safe fn`, the declaration \
-             with its #[requires]",
-        );
+            "say who vouches for a launch: its caller, by `unsafe fn`, or the declaration, by \
+             `safe fn` in a block `unsafe extern \"C\" { .. }`",
+        ),
+        Safety::Unsafe(_) => {}
     }
 }
 

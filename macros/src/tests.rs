@@ -321,7 +321,7 @@ fn attributes_go_where_they_belong() {
 fn the_crate_is_called_as_the_user_says() {
     let text = expand(
         "crate = facade::gpu, ptx = \"../kernels/structs.ptx\"",
-        "#[requires(out.len() >= g.n, block.x == 1)] safe fn julia(out: &mut [u32], g: Grid);",
+        "#[requires(out.len() >= g.n, block.x == 1)] unsafe fn julia(out: &mut [u32], g: Grid);",
     );
     assert_has(
         &text,
