@@ -1,5 +1,5 @@
-//! Whole crates that declare kernels, built by cargo as a user builds them: where paths start, what is
-//! compiled again and when, and building without the PTX.
+//! Whole crates that declare kernels, built by cargo as a user builds them: where paths start, what
+//! is compiled again and when, and building without the PTX.
 
 use std::{
     env, fs,
@@ -81,7 +81,8 @@ fn manifest(name: &str, edition: &str, more: &str) -> String {
 
 fn gridcall(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime");
-    format!("{name} = {{ package = \"gridcall\", path = {path:?} }}\n")
+    let path = path.display();
+    format!("{name} = {{ package = \"gridcall\", path = '{path}' }}\n")
 }
 
 fn ptx(entry: &str) -> String {

@@ -1,10 +1,11 @@
 //! Writes the code for declarations in which nothing is wrong, and the outline of the others.
 //!
-//! Nothing can fail here. Names from the user's tokens keep their spans; all that is ours has the span of
-//! the macro, so that neither side's local variables meet and lints on the user's code do not fire on ours.
+//! Nothing can fail here. Names from the user's tokens keep their spans; all that is ours has the
+//! span of the macro, so that neither side's local variables meet and lints on the user's code do
+//! not fire on ours.
 //!
-//! A kernel becomes a function and a struct of its arguments; what nobody calls by name, the loaded image,
-//! the description and the launch itself, is in a `const _: () = { .. };`.
+//! A kernel becomes a function and a struct of its arguments; what nobody calls by name, the loaded
+//! image, the description and the launch itself, is in a `const _: () = { .. };`.
 
 mod declaration;
 mod launch;
@@ -55,9 +56,9 @@ pub(crate) fn hidden(
 
 /// The module as the program carries it.
 ///
-/// `include_bytes!` makes the compiler read the file as well, so a changed file is compiled again; and
-/// `env!` likewise for the variables in its path. A text, or one with a NUL behind it, would take the
-/// compiler several times as long.
+/// `include_bytes!` makes the compiler read the file as well, so a changed file is compiled again;
+/// and `env!` likewise for the variables in its path. A text, or one with a NUL behind it, would
+/// take the compiler several times as long.
 pub(crate) fn image(krate: &Path, artifact: &Artifact) -> TokenStream {
     let Place {
         shown,
@@ -118,7 +119,8 @@ pub(crate) fn kernel(subject: &Subject<'_>) -> Items {
     }
 }
 
-/// What the uses of a wrong declaration need to resolve; it is never run, as the crate does not compile.
+/// What the uses of a wrong declaration need to resolve; it is never run, as the crate does not
+/// compile.
 pub(crate) fn outline(krate: &Path, outline: &Outline) -> TokenStream {
     let signature = Signature::new(krate, outline);
     let never = quote_spanned! {ours()=> loop {} };
@@ -141,7 +143,8 @@ impl Subject<'_> {
                 #krate::__private::launch(self, stream, ::core::convert::Into::into(launch))
             }
         } else {
-            // SAFETY (of the generated code): the method asks of its caller what the declaration does.
+            // SAFETY (of the generated code): the method asks of its caller what the declaration
+            // does.
             quote_spanned! {ours()=>
                 unsafe {
                     #krate::__private::launch_unsafe(
