@@ -2,7 +2,6 @@
 
 mod clock;
 mod config;
-mod coverage;
 mod device;
 mod driver;
 #[doc(hidden)]
@@ -15,9 +14,8 @@ mod simd;
 mod unsupported;
 
 pub use config::{Config, Order};
-pub use coverage::Coverage;
 pub use device::{Device, leaks, reports, reset, take_reports};
-pub use exec::{Fault, FaultKind, LowerError, SourceLine, TextPosition};
+pub use exec::{Coverage, Fault, FaultKind, LowerError, SourceLine, TextPosition};
 pub use failure::Failure;
 pub use install::{InstallError, install, install_with, is_installed};
 pub use memory::Leak;

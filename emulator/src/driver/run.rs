@@ -82,7 +82,9 @@ impl Driver {
             && let Some(device) = self.devices.get_mut(&op.info.device)
             && device.config.coverage
         {
-            device.counted.add(grid);
+            let program = grid.program();
+            let name = program.kernels().first().map_or("", |kernel| &kernel.name);
+            device.coverage.add(grid, &format!("{name}.ptx"));
         }
         if !failed {
             for (token, access, set) in op.touched.take() {
