@@ -515,3 +515,52 @@ fn work_that_nobody_waits_for_runs_when_the_host_is_quiet() {
     assert_eq!(cu!(cuMemFreeHost(pinned)), 0);
     let _ = sys::CUevent_flags::CU_EVENT_DEFAULT;
 }
+
+/// A stored error makes cudarc skip the record that later uses wait for.
+#[test]
+fn cudarc_skips_a_record_behind_a_stored_error() {
+    use cudarc::driver::DevicePtrMut;
+    let (device, context) = fresh();
+    let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+    let mut data = a.clone_htod(&[1u8; 64]).unwrap();
+    a.synchronize().unwrap();
+    let (pointer, guard) = data.device_ptr_mut(&a);
+    set(pointer, 2, 64, &a);
+    // As by a drop on another thread that failed.
+    context.record_err::<()>(Err(cudarc::driver::DriverError(
+        sys::CUresult::CUDA_ERROR_INVALID_VALUE,
+    )));
+    drop(guard);
+    assert!(context.check_err().is_err());
+    let _ = b.clone_dtoh(&data).unwrap();
+    context.synchronize().unwrap();
+    assert_eq!(kinds(&device), [ReportKind::Conflict]);
+}
+
+#[test]
+fn kernels_with_their_waits_are_clean_in_a_thousand_orders() {
+    use cudarc::driver::{LaunchConfig, PushKernelArg};
+    let ptx = include_str!("ptx/faults.ptx");
+    for seed in 0..1000 {
+        let (device, context) = with(&Config::default().order(Order::Random(seed)));
+        let module = context.load_module(cudarc::nvrtc::Ptx::from_src(ptx)).unwrap();
+        let copy = module.load_function("copy_words").unwrap();
+        let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let first = a.clone_htod(&[5u32; 64]).unwrap();
+        let mut second = b.alloc_zeros::<u32>(64).unwrap();
+        let mut third = a.alloc_zeros::<u32>(64).unwrap();
+        let mut launch = b.launch_builder(&copy);
+        launch.arg(&first).arg(&mut second).arg(&64u32);
+        // SAFETY: the arguments are those of the kernel, and the arrays have 64 words.
+        unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }.unwrap();
+        let mut launch = a.launch_builder(&copy);
+        launch.arg(&second).arg(&mut third).arg(&64u32);
+        // SAFETY: as above.
+        unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }.unwrap();
+        assert_eq!(b.clone_dtoh(&third).unwrap(), [5; 64]);
+        drop((first, second, third));
+        context.synchronize().unwrap();
+        assert_eq!(device.reports(), [], "seed {seed}");
+        assert_eq!(device.leaks(), [], "seed {seed}");
+    }
+}
