@@ -1,4 +1,4 @@
-//! Runs CUDA kernels on the host: the driver API over a PTX interpreter.
+#![doc = include_str!("../README.md")]
 
 mod clock;
 mod config;
