@@ -54,9 +54,7 @@ impl Driver {
             && let Kind::Pool(pool) = allocation.kind
         {
             let size = allocation.size;
-            if let Some(pool) = self.pools.get_mut(&pool) {
-                pool.used = pool.used.saturating_sub(size);
-            }
+            self.give_back_to_pool(pool, size);
         }
         self.memory.free(token);
     }
@@ -158,14 +156,14 @@ impl Call {
         }
         let context = self.get_stream(key)?.context;
         let size = bytes as u64;
-        let room = self.pools.get(&pool).ok_or(Code::INVALID_HANDLE)?;
-        if room.limit != 0 && room.used.saturating_add(size) > room.limit {
-            return Err(Code::OUT_OF_MEMORY);
-        }
-        let token = self.allocate(context, Kind::Pool(pool), size, Stage::Pending)?;
-        if let Some(pool) = self.pools.get_mut(&pool) {
-            pool.take(size);
-        }
+        self.take_from_pool(pool, size)?;
+        let token = match self.allocate(context, Kind::Pool(pool), size, Stage::Pending) {
+            Ok(token) => token,
+            Err(code) => {
+                self.give_back_to_pool(pool, size);
+                return Err(code);
+            }
+        };
         let address = self.address(token);
         self.submit(key, Work::Allocate(token))?;
         Ok(address)

@@ -131,5 +131,7 @@ mod tests {
             find("cuMemsetD8Async", 12000, 0),
             find("cuMemsetD8Async", 12000, 2)
         );
+        assert_eq!(find("cuCtxCreate", 3020, 0), Ok(at("cuCtxCreate_v2")));
+        assert_eq!(find("cuCtxCreate", 12000, 0), Ok(at("cuCtxCreate_v3")));
     }
 }
