@@ -5,7 +5,9 @@ mod common;
 use std::sync::Arc;
 
 use common::cu;
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtrMut, LaunchConfig, PushKernelArg, sys};
+use cudarc::driver::{
+    CudaContext, CudaSlice, CudaStream, DevicePtrMut, LaunchConfig, PushKernelArg, sys,
+};
 use cudarc::nvrtc::Ptx;
 use gridcall_emulator::{Config, Device, install_with};
 

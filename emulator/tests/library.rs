@@ -39,7 +39,10 @@ fn allocate(bytes: usize) -> u64 {
 
 fn word(pointer: u64) -> u32 {
     let mut word = 0u32;
-    assert_eq!(cu!(cuMemcpyDtoH_v2((&raw mut word).cast(), pointer, 4)), SUCCESS);
+    assert_eq!(
+        cu!(cuMemcpyDtoH_v2((&raw mut word).cast(), pointer, 4)),
+        SUCCESS
+    );
     word
 }
 
@@ -79,21 +82,37 @@ fn a_kernel_of_a_library_is_launched_like_a_function() {
     let library = load(FAULTS);
     let (mut kernel, mut count, mut name) = (null_mut(), 0, null());
     assert_eq!(
-        cu!(cuLibraryGetKernel(&raw mut kernel, library, c"store_at".as_ptr())),
+        cu!(cuLibraryGetKernel(
+            &raw mut kernel,
+            library,
+            c"store_at".as_ptr()
+        )),
         SUCCESS
     );
     assert_eq!(
-        cu!(cuLibraryGetKernel(&raw mut kernel, library, c"nothing".as_ptr())),
+        cu!(cuLibraryGetKernel(
+            &raw mut kernel,
+            library,
+            c"nothing".as_ptr()
+        )),
         500
     );
-    assert_eq!(cu!(cuLibraryGetKernelCount(&raw mut count, library)), SUCCESS);
+    assert_eq!(
+        cu!(cuLibraryGetKernelCount(&raw mut count, library)),
+        SUCCESS
+    );
     assert!(count > 5);
     assert_eq!(cu!(cuKernelGetName(&raw mut name, kernel)), SUCCESS);
     // SAFETY: the driver's texts end with a zero and live as long as the process.
     assert_eq!(unsafe { CStr::from_ptr(name) }, c"store_at");
     let (mut offset, mut size) = (9, 9);
     assert_eq!(
-        cu!(cuKernelGetParamInfo(kernel, 0, &raw mut offset, &raw mut size)),
+        cu!(cuKernelGetParamInfo(
+            kernel,
+            0,
+            &raw mut offset,
+            &raw mut size
+        )),
         SUCCESS
     );
     assert_eq!((offset, size), (0, 8));
@@ -154,7 +173,10 @@ fn a_library_has_variables_in_each_context() {
 fn a_link_of_ptx_gives_an_image_that_loads() {
     let (device, _context) = fresh();
     let mut state = null_mut();
-    assert_eq!(cu!(cuLinkCreate_v2(0, null_mut(), null_mut(), &raw mut state)), SUCCESS);
+    assert_eq!(
+        cu!(cuLinkCreate_v2(0, null_mut(), null_mut(), &raw mut state)),
+        SUCCESS
+    );
     let add = |kind| {
         let text = FAULTS.as_bytes();
         cu!(cuLinkAddData_v2(
@@ -169,16 +191,26 @@ fn a_link_of_ptx_gives_an_image_that_loads() {
         ))
     };
     let (mut image, mut size) = (null_mut(), 0);
-    assert_eq!(cu!(cuLinkComplete(state, &raw mut image, &raw mut size)), 200);
+    assert_eq!(
+        cu!(cuLinkComplete(state, &raw mut image, &raw mut size)),
+        200
+    );
     assert_eq!(add(sys::CUjitInputType::CU_JIT_INPUT_CUBIN), 209);
     assert_eq!(add(sys::CUjitInputType::CU_JIT_INPUT_PTX), SUCCESS);
     assert_eq!(add(sys::CUjitInputType::CU_JIT_INPUT_PTX), 801);
-    assert_eq!(cu!(cuLinkComplete(state, &raw mut image, &raw mut size)), SUCCESS);
+    assert_eq!(
+        cu!(cuLinkComplete(state, &raw mut image, &raw mut size)),
+        SUCCESS
+    );
     assert_eq!(size, FAULTS.len() + 1);
     let (mut module, mut function) = (null_mut(), null_mut());
     assert_eq!(cu!(cuModuleLoadData(&raw mut module, image)), SUCCESS);
     assert_eq!(
-        cu!(cuModuleGetFunction(&raw mut function, module, c"traps".as_ptr())),
+        cu!(cuModuleGetFunction(
+            &raw mut function,
+            module,
+            c"traps".as_ptr()
+        )),
         SUCCESS
     );
     assert_eq!(cu!(cuLinkDestroy(state)), SUCCESS);
@@ -190,11 +222,21 @@ fn functions_of_a_module_are_listed() {
     let (_device, _context) = fresh();
     let text = CString::new(FAULTS).unwrap();
     let (mut module, mut count) = (null_mut(), 0);
-    assert_eq!(cu!(cuModuleLoadData(&raw mut module, text.as_ptr().cast())), SUCCESS);
-    assert_eq!(cu!(cuModuleGetFunctionCount(&raw mut count, module)), SUCCESS);
+    assert_eq!(
+        cu!(cuModuleLoadData(&raw mut module, text.as_ptr().cast())),
+        SUCCESS
+    );
+    assert_eq!(
+        cu!(cuModuleGetFunctionCount(&raw mut count, module)),
+        SUCCESS
+    );
     let mut functions = vec![null_mut(); count as usize];
     assert_eq!(
-        cu!(cuModuleEnumerateFunctions(functions.as_mut_ptr(), count, module)),
+        cu!(cuModuleEnumerateFunctions(
+            functions.as_mut_ptr(),
+            count,
+            module
+        )),
         SUCCESS
     );
     let mut name = null();
@@ -210,9 +252,15 @@ fn machine_code_is_no_image_for_an_emulator() {
     let (device, _context) = fresh();
     let mut module = null_mut();
     let cubin = b"\x7fELF\x02\x01\x01\x33";
-    assert_eq!(cu!(cuModuleLoadData(&raw mut module, cubin.as_ptr().cast())), 209);
+    assert_eq!(
+        cu!(cuModuleLoadData(&raw mut module, cubin.as_ptr().cast())),
+        209
+    );
     assert!(device.reports()[0].message.contains("give it PTX"));
-    assert_eq!(cu!(cuModuleLoad(&raw mut module, c"no/such/file.ptx".as_ptr())), 301);
+    assert_eq!(
+        cu!(cuModuleLoad(&raw mut module, c"no/such/file.ptx".as_ptr())),
+        301
+    );
 }
 
 #[test]
@@ -222,7 +270,10 @@ fn launches_take_attributes() {
     let library = load(CLUSTERS);
     let function = |name: &CStr| {
         let (mut kernel, mut function) = (null_mut(), null_mut());
-        assert_eq!(cu!(cuLibraryGetKernel(&raw mut kernel, library, name.as_ptr())), SUCCESS);
+        assert_eq!(
+            cu!(cuLibraryGetKernel(&raw mut kernel, library, name.as_ptr())),
+            SUCCESS
+        );
         assert_eq!(cu!(cuKernelGetFunction(&raw mut function, kernel)), SUCCESS);
         function
     };
@@ -240,7 +291,10 @@ fn launches_take_attributes() {
     };
     let cluster = |x| attribute(Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, [x, 1, 1]);
     let cooperative = attribute(Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, [1, 0, 0]);
-    let overlap = attribute(Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, [1, 0, 0]);
+    let overlap = attribute(
+        Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        [1, 0, 0],
+    );
     assert_eq!(launch(c"bounds2", 1, &mut []), SUCCESS);
     assert_eq!(launch(c"bounds2", 1, &mut [cooperative, overlap]), SUCCESS);
     assert_eq!(launch(c"bounds2", 4, &mut [cluster(2)]), SUCCESS);

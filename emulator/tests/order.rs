@@ -543,7 +543,9 @@ fn kernels_with_their_waits_are_clean_in_a_thousand_orders() {
     let ptx = include_str!("ptx/faults.ptx");
     for seed in 0..1000 {
         let (device, context) = with(&Config::default().order(Order::Random(seed)));
-        let module = context.load_module(cudarc::nvrtc::Ptx::from_src(ptx)).unwrap();
+        let module = context
+            .load_module(cudarc::nvrtc::Ptx::from_src(ptx))
+            .unwrap();
         let copy = module.load_function("copy_words").unwrap();
         let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
         let first = a.clone_htod(&[5u32; 64]).unwrap();

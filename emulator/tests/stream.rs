@@ -199,7 +199,13 @@ fn the_null_stream_is_the_thread_s_own_on_request() {
     let (mut null, mut mine, mut legacy) = (0, 0, 0);
     // SAFETY: writes one number to where the pointer leads.
     assert_eq!(unsafe { get_id(null_mut(), &raw mut null) }, 0);
-    assert_eq!(cu!(cuStreamGetId(std::ptr::without_provenance_mut(2), &raw mut mine)), 0);
+    assert_eq!(
+        cu!(cuStreamGetId(
+            std::ptr::without_provenance_mut(2),
+            &raw mut mine
+        )),
+        0
+    );
     assert_eq!(cu!(cuStreamGetId(null_mut(), &raw mut legacy)), 0);
     assert_eq!(null, mine);
     assert_ne!(null, legacy);

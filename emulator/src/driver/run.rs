@@ -17,7 +17,8 @@ const SLICE: u64 = 20_000;
 const SPIN_PAUSE: Duration = Duration::from_micros(50);
 
 /// What helps against operations without an order.
-const CURE: &str = "let one stream wait for an event recorded on the other, or synchronise in between";
+const CURE: &str =
+    "let one stream wait for an event recorded on the other, or synchronise in between";
 
 /// How far a step brought an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -16,8 +16,8 @@ mod list {
     include!(concat!(env!("OUT_DIR"), "/functions.rs"));
 }
 
-pub(crate) use list::{FUNCTIONS, address};
 use list::per_thread_address;
+pub(crate) use list::{FUNCTIONS, address};
 
 /// A function that is listed but not built: says its name once.
 extern "C" fn absent<const INDEX: usize>() -> u32 {
