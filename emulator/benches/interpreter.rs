@@ -1,5 +1,18 @@
 //! How fast kernels run: thread instructions a second in a loop of arithmetic, elements a second of axpy.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::many_single_char_names,
+    clippy::match_same_arms,
+    clippy::similar_names,
+    clippy::too_many_lines,
+    reason = "the values of a test are small, and wanted exactly"
+)]
+
 #[path = "../tests/support/mod.rs"]
 mod support;
 

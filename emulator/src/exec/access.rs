@@ -106,14 +106,14 @@ impl<M: GlobalMemory> Reach<'_, M> {
         }
         if let Some((low, high)) = global_range(target.space, &addresses, mask)
             && let Some(window) = self.window_of(low, high, size, &addresses, mask)
-            && self.load_window(frame, mask, &window, &addresses, ty, to)?
+            && self.load_window(frame, mask, &window, &addresses, ty, to)
         {
             return Ok(());
         }
         if target.space == Space::Local && to.len() == 1 && size == 4 && mask == u32::MAX {
             let offset = addresses[0];
             if addresses.iter().all(|address| *address == offset)
-                && offset % 4 == 0
+                && offset.is_multiple_of(4)
                 && offset + 4 <= u64::from(frame.local_end)
                 && let (Reg::W(to), Some(row)) = (to[0].reg, self.local.row(offset as u32))
             {
@@ -163,14 +163,14 @@ impl<M: GlobalMemory> Reach<'_, M> {
         addresses: &[u64; 32],
         ty: Type,
         to: &[Dest],
-    ) -> Result<bool, Trouble> {
+    ) -> bool {
         let element = ty.bytes();
         let size = element * to.len() as u32;
         let bytes = self.memory.bytes(window);
         if let Some(written) = &bytes.written {
             let unwritten = |lane: usize| !any(written, addresses[lane] - window.start, size);
             if lanes(mask).any(unwritten) {
-                return Ok(false);
+                return false;
             }
         }
         let data = &*bytes.data;
@@ -183,7 +183,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
                     if dense && to_usize(size) == 4 {
                         let start = to_usize_wide(addresses[0] - window.start);
                         let Some(piece) = data.get(start..start + 128) else {
-                            return Ok(false);
+                            return false;
                         };
                         for (word, bytes) in row.iter_mut().zip(piece.chunks_exact(4)) {
                             *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -221,7 +221,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
             }
         }
         self.touch(window, addresses, mask, size, dense, Access::Read);
-        Ok(true)
+        true
     }
 
     #[inline]
@@ -441,7 +441,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
         if target.space == Space::Local && from.len() == 1 && size == 4 && mask == u32::MAX {
             let offset = addresses[0];
             if addresses.iter().all(|address| *address == offset)
-                && offset % 4 == 0
+                && offset.is_multiple_of(4)
                 && offset + 4 <= u64::from(frame.local_end)
                 && let (Reg::W(from), Some(row)) = (from[0], self.local.row_mut(offset as u32))
             {
@@ -820,7 +820,7 @@ fn extend(value: u64, ty: Type, bits: u32) -> u64 {
 }
 
 fn check_aligned(space: &str, address: u64, size: u32) -> Result<(), Trouble> {
-    if address % u64::from(size) == 0 {
+    if address.is_multiple_of(u64::from(size)) {
         Ok(())
     } else {
         Err(Trouble::misaligned(space, address, size))

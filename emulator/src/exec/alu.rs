@@ -1,7 +1,7 @@
 //! The instructions that compute a value or a predicate from registers and nothing else, and how they
 //! are read from an opcode and its modifiers.
 
-use super::alu_float::{self, Clamp, Float, FloatOp, FloatOrder, Property};
+use super::alu_float::{self, Clamp, Float, FloatOp, FloatOrder};
 use super::alu_int::{self, Int, IntOp, Order, Permute};
 use super::approx::{Approx, ApproxOp};
 use super::convert::{Convert, Pack};

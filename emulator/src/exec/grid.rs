@@ -170,7 +170,7 @@ impl Grid {
             // A block that waits for others must not keep them from starting.
             let cluster = &mut self.clusters[at];
             cluster.turns += 1;
-            let waits = !self.running.changed || cluster.turns % LONG == 0;
+            let waits = !self.running.changed || cluster.turns.is_multiple_of(LONG);
             stuck = if self.running.steps == before {
                 stuck + 1
             } else {

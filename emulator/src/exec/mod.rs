@@ -2,6 +2,7 @@
 //! [`Grid`], which runs a few steps at a time over any [`GlobalMemory`] and stops at the first [`Fault`].
 //!
 //! Nothing here knows the driver API or where memory lies: both are the caller's.
+
 #![deny(unsafe_code)]
 #![allow(
     clippy::cast_possible_truncation,
@@ -19,6 +20,13 @@
     clippy::many_single_char_names,
     reason = "a, b, c and d are what the manual calls operands"
 )]
+#![allow(
+    clippy::match_same_arms,
+    clippy::struct_excessive_bools,
+    clippy::too_many_lines,
+    reason = "instructions have many forms and modifiers, and are read best as tables, a row each"
+)]
+#![allow(clippy::similar_names, reason = "lanes and a lane stand side by side")]
 
 mod access;
 mod alu;

@@ -78,10 +78,6 @@ impl SharedMemory {
         self.order_all();
     }
 
-    pub(crate) fn size(&self) -> u32 {
-        u32::try_from(self.bytes.len()).unwrap_or(u32::MAX)
-    }
-
     /// Orders all that was before all that comes.
     fn order_all(&mut self) {
         if self.now >= LAST_TIME {
@@ -154,7 +150,7 @@ impl SharedMemory {
         if !inside {
             return Err(self.outside(offset, size));
         }
-        if offset % u64::from(size) != 0 {
+        if !offset.is_multiple_of(u64::from(size)) {
             return Err(Trouble::misaligned("shared", offset, size));
         }
         Ok(offset as usize)

@@ -5,11 +5,11 @@ use gridcall_ptx::{Instruction, Operand};
 use super::super::alu::{self, Alu, Modifiers, Signature};
 use super::super::alu_float::Property;
 use super::super::alu_int::{Int, IntOp};
-use super::super::code::{Carry, CarryKind, Compute, Dest, Logic, Op, Reg, SetP};
+use super::super::code::{Carry, CarryKind, Compute, Logic, Op, Reg, SetP};
 use super::super::fast::FastCompare;
 use super::super::types::{Kind, Type};
 use super::body::Body;
-use super::names::{Name, Register};
+use super::names::Name;
 use super::{Lowered, Refusal, invalid};
 
 /// Lowers one instruction.
