@@ -95,7 +95,8 @@ impl Grid {
         let stride = random.as_mut().map_or(1, |random| coprime(random, total));
         let running = Running {
             counts: vec![0; program.code().len()],
-            races: setting.launch.check_global_races.then(GlobalRaces::default),
+            races: (setting.launch.check_global_races && !setting.launch.cooperative)
+                .then(GlobalRaces::default),
             ..Running::default()
         };
         Ok(Self {

@@ -79,7 +79,7 @@ pub enum VariableSpace {
 }
 
 /// An address to be written into a variable when it is placed: that of another variable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relocation {
     /// Where in the variable.
     pub offset: u64,
