@@ -1,7 +1,10 @@
 //! Memory for kernels under test: allocations in a list, with everything the interpreter told of them.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
-#![allow(clippy::cast_possible_truncation, reason = "the memory of a test is small")]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "the memory of a test is small"
+)]
 
 use std::ops::Range;
 use std::sync::Arc;
