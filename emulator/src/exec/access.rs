@@ -10,7 +10,7 @@ use super::local::{LocalMemory, lanes};
 use super::memory::{Access, GlobalMemory, MemoryFault, Window};
 use super::races::GlobalRaces;
 use super::shared::{SharedMemory, Strength, Who};
-use super::space::{Place, SHARED, Space};
+use super::space::{Place, SHARED, SHARED_STRIDE, Space};
 use super::sync::Lanes;
 use super::trouble::Trouble;
 use super::types::{Type, mask as low_bits, sign_extend};
@@ -106,20 +106,26 @@ impl<M: GlobalMemory> Reach<'_, M> {
         }
         if let Some((low, high)) = global_range(target.space, &addresses, mask)
             && let Some(window) = self.window_of(low, high, size, &addresses, mask)
-            && self.load_window(frame, mask, &window, &addresses, ty, to)?
+            && self.load_window(frame, mask, &window, &addresses, ty, to)
         {
             return Ok(());
         }
         if target.space == Space::Local && to.len() == 1 && size == 4 && mask == u32::MAX {
             let offset = addresses[0];
             if addresses.iter().all(|address| *address == offset)
-                && offset % 4 == 0
+                && offset.is_multiple_of(4)
                 && offset + 4 <= u64::from(frame.local_end)
                 && let (Reg::W(to), Some(row)) = (to[0].reg, self.local.row(offset as u32))
             {
                 frame.put_words(to, mask, row);
                 return Ok(());
             }
+        }
+        if !order.strong
+            && size <= 16
+            && let Some(base) = shared_base(target.space, &addresses, mask)
+        {
+            return self.load_shared(frame, mask, base, &addresses, ty, order, to);
         }
         // A load that changes none of the registers of its address can be run again.
         let again = to.iter().all(|to| to.reg != target.base);
@@ -163,14 +169,14 @@ impl<M: GlobalMemory> Reach<'_, M> {
         addresses: &[u64; 32],
         ty: Type,
         to: &[Dest],
-    ) -> Result<bool, Trouble> {
+    ) -> bool {
         let element = ty.bytes();
         let size = element * to.len() as u32;
         let bytes = self.memory.bytes(window);
         if let Some(written) = &bytes.written {
             let unwritten = |lane: usize| !any(written, addresses[lane] - window.start, size);
             if lanes(mask).any(unwritten) {
-                return Ok(false);
+                return false;
             }
         }
         let data = &*bytes.data;
@@ -183,7 +189,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
                     if dense && to_usize(size) == 4 {
                         let start = to_usize_wide(addresses[0] - window.start);
                         let Some(piece) = data.get(start..start + 128) else {
-                            return Ok(false);
+                            return false;
                         };
                         for (word, bytes) in row.iter_mut().zip(piece.chunks_exact(4)) {
                             *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -221,7 +227,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
             }
         }
         self.touch(window, addresses, mask, size, dense, Access::Read);
-        Ok(true)
+        true
     }
 
     #[inline]
@@ -257,6 +263,142 @@ impl<M: GlobalMemory> Reach<'_, M> {
         if run.start != run.end {
             self.memory.touch(window, run, access);
         }
+    }
+
+    /// Loads from the block's own shared memory; all registers are set at the end, so that it can be run
+    /// again.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "the parts of one load")]
+    fn load_shared(
+        &mut self,
+        frame: &mut Frame,
+        mask: u32,
+        base: u64,
+        addresses: &[u64; 32],
+        ty: Type,
+        order: Ordering,
+        to: &[Dest],
+    ) -> Result<(), Trouble> {
+        let element = ty.bytes();
+        let size = element * to.len() as u32;
+        let mut rows = [[0; 32]; 4];
+        let whole = element <= 8 && to.len() <= 4;
+        for lane in lanes(mask) {
+            let offset = addresses[lane] - base;
+            let who = Who {
+                warp: self.warp,
+                lane,
+            };
+            let mut done = whole && offset.is_multiple_of(u64::from(size));
+            if done {
+                for (at, row) in (0_u64..).zip(&mut rows[..to.len()]) {
+                    let shared = &mut self.shared[self.rank];
+                    let offset = offset + at * u64::from(element);
+                    let value = match element {
+                        1 => shared.quick_load::<1>(who, offset),
+                        2 => shared.quick_load::<2>(who, offset),
+                        4 => shared.quick_load::<4>(who, offset),
+                        _ => shared.quick_load::<8>(who, offset),
+                    };
+                    match value {
+                        Some(value) => row[lane] = value,
+                        None => done = false,
+                    }
+                }
+            }
+            if !done {
+                let mut bytes = [0; 16];
+                let bytes = &mut bytes[..to_usize(size)];
+                let place = Place::Shared(None, offset);
+                self.load_bytes(frame.local_end, lane, place, order, bytes)
+                    .map_err(|trouble| {
+                        blame(
+                            Trouble {
+                                retries: true,
+                                ..trouble
+                            },
+                            lane,
+                            addresses[lane],
+                        )
+                    })?;
+                if !whole {
+                    // Sixteen bytes in one register.
+                    let mut wide = [0; 16];
+                    wide.copy_from_slice(bytes);
+                    rows[0][lane] = u128::from_le_bytes(wide) as u64;
+                    rows[1][lane] = (u128::from_le_bytes(wide) >> 64) as u64;
+                    continue;
+                }
+                for (row, bytes) in rows.iter_mut().zip(bytes.chunks_exact(to_usize(element))) {
+                    let mut wide = [0; 8];
+                    wide[..bytes.len()].copy_from_slice(bytes);
+                    row[lane] = u64::from_le_bytes(wide);
+                }
+            }
+        }
+        if let (
+            [
+                Dest {
+                    reg: Reg::Q(index), ..
+                },
+            ],
+            false,
+        ) = (to, whole)
+        {
+            frame.put_doubles(*index, mask, &rows[0]);
+            frame.put_doubles(*index + 1, mask, &rows[1]);
+            return Ok(());
+        }
+        for (row, to) in rows.iter().zip(to) {
+            match (element, to.reg) {
+                (4, Reg::W(index)) => frame.put_words(index, mask, &row.map(|value| value as u32)),
+                (8, Reg::D(index)) => frame.put_doubles(index, mask, row),
+                _ => frame.write(*to, mask, &row.map(|value| extend(value, ty, to.bits))),
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "the parts of one store")]
+    fn store_shared(
+        &mut self,
+        frame: &Frame,
+        mask: u32,
+        base: u64,
+        addresses: &[u64; 32],
+        size: u32,
+        order: Ordering,
+        from: Reg,
+    ) -> Result<(), Trouble> {
+        for lane in lanes(mask) {
+            let offset = addresses[lane] - base;
+            let value = frame.lane(from, lane);
+            let who = Who {
+                warp: self.warp,
+                lane,
+            };
+            let shared = &mut self.shared[self.rank];
+            let done = match size {
+                1 => shared.quick_store::<1>(who, offset, value),
+                2 => shared.quick_store::<2>(who, offset, value),
+                4 => shared.quick_store::<4>(who, offset, value),
+                _ => shared.quick_store::<8>(who, offset, value),
+            };
+            if !done {
+                let bytes = value.to_le_bytes();
+                let place = Place::Shared(None, offset);
+                self.store_bytes(
+                    frame.local_end,
+                    lane,
+                    place,
+                    order,
+                    &bytes[..to_usize(size)],
+                )
+                .map_err(|trouble| blame(trouble, lane, addresses[lane]))?;
+            }
+        }
+        Ok(())
     }
 
     fn load_lane(
@@ -441,13 +583,20 @@ impl<M: GlobalMemory> Reach<'_, M> {
         if target.space == Space::Local && from.len() == 1 && size == 4 && mask == u32::MAX {
             let offset = addresses[0];
             if addresses.iter().all(|address| *address == offset)
-                && offset % 4 == 0
+                && offset.is_multiple_of(4)
                 && offset + 4 <= u64::from(frame.local_end)
                 && let (Reg::W(from), Some(row)) = (from[0], self.local.row_mut(offset as u32))
             {
                 *row = frame.words[from as usize];
                 return Ok(());
             }
+        }
+        if !order.strong
+            && let [from] = from
+            && size <= 8
+            && let Some(base) = shared_base(target.space, &addresses, mask)
+        {
+            return self.store_shared(frame, mask, base, &addresses, size, order, *from);
         }
         let element = to_usize(ty.bytes());
         for lane in lanes(mask) {
@@ -769,6 +918,18 @@ fn global_range(space: Space, addresses: &[u64; 32], mask: u32) -> Option<(u64, 
     (high < SHARED).then_some((low, high))
 }
 
+/// What to take off the addresses, if all lanes go to their own block's shared memory.
+#[inline(always)]
+fn shared_base(space: Space, addresses: &[u64; 32], mask: u32) -> Option<u64> {
+    let base = match space {
+        Space::Shared => 0,
+        Space::Generic => SHARED,
+        _ => return None,
+    };
+    let own = lanes(mask).all(|lane| addresses[lane].wrapping_sub(base) < SHARED_STRIDE);
+    own.then_some(base)
+}
+
 /// Whether all 32 lanes follow one another without a gap.
 #[inline(always)]
 fn is_dense(addresses: &[u64; 32], mask: u32, size: u32) -> bool {
@@ -820,7 +981,7 @@ fn extend(value: u64, ty: Type, bits: u32) -> u64 {
 }
 
 fn check_aligned(space: &str, address: u64, size: u32) -> Result<(), Trouble> {
-    if address % u64::from(size) == 0 {
+    if address.is_multiple_of(u64::from(size)) {
         Ok(())
     } else {
         Err(Trouble::misaligned(space, address, size))

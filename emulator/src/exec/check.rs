@@ -20,7 +20,7 @@ pub(crate) fn launch(program: &Program, launch: &Launch) -> Result<(), Box<Fault
         return Err(fault(FaultKind::InvalidLaunch, "", message));
     };
     check_supported(kernel)?;
-    if !program.functions()[program.kernel_function(launch.kernel)].has_body {
+    if !program.functions()[Program::kernel_function(launch.kernel)].has_body {
         let message = "the kernel is declared in this module, but not defined".to_owned();
         return Err(fault(FaultKind::InvalidLaunch, &kernel.name, message));
     }
@@ -174,7 +174,6 @@ pub(crate) fn setting(program: &Program, launch: Launch) -> Setting {
     let explicit_cluster = kernel.explicit_cluster || launch.cluster != [1, 1, 1];
     let mut setting = Setting {
         granule: kernel.granule,
-        static_shared: end,
         shared_offsets,
         shared_bytes,
         explicit_cluster,

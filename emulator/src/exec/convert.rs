@@ -25,12 +25,12 @@ impl Convert {
         let (to, from) = (self.to, self.from);
         match (to.kind(), from.kind()) {
             (Kind::Packed, Kind::Float) => {
-                let format = self.format(to);
-                let part = |bits| self.between_formats(self.format(from), format, bits);
+                let format = Self::format(to);
+                let part = |bits| self.between_formats(Self::format(from), format, bits);
                 part(a) << format.bits() | part(b)
             }
             (Kind::Packed, Kind::Packed) => {
-                let (source, target) = (self.format(from), self.format(to));
+                let (source, target) = (Self::format(from), Self::format(to));
                 let low = a & mask(source.bits());
                 let high = a >> source.bits() & mask(source.bits());
                 self.between_formats(source, target, high) << target.bits()
@@ -40,16 +40,16 @@ impl Convert {
                 if to == Type::Tf32 {
                     self.to_tf32(a)
                 } else {
-                    self.between_formats(self.format(from), self.format(to), a)
+                    self.between_formats(Self::format(from), Self::format(to), a)
                 }
             }
-            (Kind::Float, _) => self.from_integer(a),
-            (_, Kind::Float) => self.to_integer(a),
+            (Kind::Float, _) => self.integer_to_float(a),
+            (_, Kind::Float) => self.float_to_integer(a),
             _ => self.between_integers(a),
         }
     }
 
-    fn format(self, of: Type) -> Format {
+    fn format(of: Type) -> Format {
         of.format().unwrap_or(Format::F32)
     }
 
@@ -73,8 +73,8 @@ impl Convert {
         )
     }
 
-    fn from_integer(self, a: u64) -> u64 {
-        let format = self.format(self.to);
+    fn integer_to_float(self, a: u64) -> u64 {
+        let format = Self::format(self.to);
         let number = Number::from_integer(integer(Self::int(self.from), a));
         self.clamp(
             format,
@@ -82,8 +82,8 @@ impl Convert {
         )
     }
 
-    fn to_integer(self, a: u64) -> u64 {
-        let (format, to) = (self.format(self.from), Self::int(self.to));
+    fn float_to_integer(self, a: u64) -> u64 {
+        let (format, to) = (Self::format(self.from), Self::int(self.to));
         let a = if self.ftz { format.flush(a) } else { a };
         match Number::decode(format, a).to_integer(self.round.unwrap_or(Round::Zero)) {
             Some(value) => wrap(value.clamp(to.min(), to.max()), to.bits),

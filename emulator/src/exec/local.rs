@@ -3,8 +3,6 @@
 //!
 //! Every byte knows whether it was written since the function that owns it was entered.
 
-use super::trouble::Trouble;
-
 pub(crate) const LANES: usize = 32;
 
 #[derive(Debug, Default)]
@@ -30,16 +28,6 @@ impl LocalMemory {
                     row[lane] = 0;
                 }
             }
-        }
-    }
-
-    /// Loads 1, 2, 4 or 8 bytes at an aligned offset that lies below `end`.
-    pub(crate) fn load(&self, lane: usize, offset: u32, size: u32) -> Result<u64, Trouble> {
-        let (value, written) = self.peek(lane, offset, size);
-        if written {
-            Ok(value)
-        } else {
-            Err(Trouble::uninitialised("local", u64::from(offset), size))
         }
     }
 
@@ -72,13 +60,6 @@ impl LocalMemory {
             words[lane] = kept | (value as u32 & bits) << (8 * byte);
             written[lane] |= byte_mask(size) << byte;
         }
-    }
-
-    /// Whether the bytes of a thread were written, one by one.
-    pub(crate) fn is_written(&self, lane: usize, offset: u32) -> bool {
-        self.written
-            .get(offset as usize / 4)
-            .is_some_and(|row| row[lane] >> (offset % 4) & 1 == 1)
     }
 
     /// The word of every lane at an offset, if each is there and was written.

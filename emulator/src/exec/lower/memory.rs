@@ -536,7 +536,7 @@ impl Body<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn discard(&mut self, bits: u32) -> Dest {
+    pub(super) fn discard(bits: u32) -> Dest {
         Dest {
             reg: Reg::Sink,
             bits,
