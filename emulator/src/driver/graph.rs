@@ -345,7 +345,7 @@ impl Call {
                 .is_some_and(|allocation| !allocation.free_enqueued)
         };
         let mut allocated = nodes.iter().filter_map(|node| node.work.allocates());
-        if !frees_itself && allocated.any(|token| taken(&token)) {
+        if !frees_itself && allocated.any(|token| in_use(&token)) {
             return Err(Code::INVALID_VALUE);
         }
         for node in nodes {
