@@ -339,7 +339,7 @@ impl Call {
     /// to do so itself.
     fn take_memory(&mut self, handle: usize, nodes: &[ExecNode]) -> Answer {
         let frees_itself = self.exec(handle)?.flags & AUTO_FREE != 0;
-        let taken = |token: &Token| {
+        let in_use = |token: &Token| {
             self.memory
                 .get(*token)
                 .is_some_and(|allocation| !allocation.free_enqueued)
@@ -349,12 +349,12 @@ impl Call {
             return Err(Code::INVALID_VALUE);
         }
         for node in nodes {
-            let (token, freed) = match node.work {
+            let (allocation, freed) = match node.work {
                 NodeWork::Work(Work::Allocate(token)) => (token, false),
                 NodeWork::Work(Work::Free(token)) => (token, true),
                 _ => continue,
             };
-            if let Some(allocation) = self.memory.get_mut(token) {
+            if let Some(allocation) = self.memory.get_mut(allocation) {
                 allocation.free_enqueued = freed;
             }
         }
