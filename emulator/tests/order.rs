@@ -566,3 +566,66 @@ fn kernels_with_their_waits_are_clean_in_a_thousand_orders() {
         assert_eq!(device.leaks(), [], "seed {seed}");
     }
 }
+
+/// A host function may tell the host, by a channel, that what is before it is done.
+#[test]
+fn word_from_a_host_function_is_enough() {
+    extern "C" fn tell(data: *mut std::ffi::c_void) {
+        // SAFETY: the test passes a flag that outlives the stream's work.
+        let flag = unsafe { &*data.cast::<std::sync::atomic::AtomicBool>() };
+        flag.store(true, std::sync::atomic::Ordering::Release);
+    }
+    for order in ORDERS {
+        let config = Config::default().order(order).idle(std::time::Duration::from_millis(2));
+        let (device, context) = with(&config);
+        let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let x = raw_alloc(&a, 64);
+        let told = std::sync::atomic::AtomicBool::new(false);
+        set(x, 1, 64, &a);
+        let flag = (&raw const told).cast_mut().cast();
+        assert_eq!(cu!(cuLaunchHostFunc(a.cu_stream(), Some(tell), flag)), 0);
+        while !told.load(std::sync::atomic::Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        set(x, 2, 64, &b);
+        context.synchronize().unwrap();
+        assert_eq!(device.reports(), [], "{order:?}");
+    }
+}
+
+/// A kernel may tell the host by a word in pinned memory.
+#[test]
+fn word_from_a_kernel_is_enough() {
+    use cudarc::driver::{LaunchConfig, PushKernelArg};
+    for order in ORDERS {
+        let config = Config::default().order(order).idle(std::time::Duration::from_millis(2));
+        let (device, context) = with(&config);
+        let ptx = include_str!("ptx/faults.ptx");
+        let module = context.load_module(cudarc::nvrtc::Ptx::from_src(ptx)).unwrap();
+        let store = module.load_function("store_at").unwrap();
+        let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let x = raw_alloc(&a, 64);
+        let mut pinned = std::ptr::null_mut();
+        assert_eq!(cu!(cuMemHostAlloc(&raw mut pinned, 4, 0)), 0);
+        let word = pinned as u64;
+        set(x, 1, 64, &a);
+        let mut launch = a.launch_builder(&store);
+        launch.arg(&word);
+        let one = LaunchConfig {
+            grid_dim: (1, 1, 1),
+            block_dim: (1, 1, 1),
+            shared_mem_bytes: 0,
+        };
+        // SAFETY: the parameter is the kernel's, and leads to a word of pinned memory.
+        unsafe { launch.launch(one) }.unwrap();
+        // SAFETY: the driver's memory of one word, which lives until it is freed below.
+        let told = unsafe { &*pinned.cast::<std::sync::atomic::AtomicU32>() };
+        while told.load(std::sync::atomic::Ordering::Acquire) != 7 {
+            std::thread::yield_now();
+        }
+        set(x, 2, 64, &b);
+        context.synchronize().unwrap();
+        assert_eq!(device.reports(), [], "{order:?}");
+        assert_eq!(cu!(cuMemFreeHost(pinned)), 0);
+    }
+}
