@@ -371,6 +371,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
         order: Ordering,
         from: Reg,
     ) -> Result<(), Trouble> {
+        *self.changed = true;
         for lane in lanes(mask) {
             let offset = addresses[lane] - base;
             let value = frame.lane(from, lane);
@@ -569,7 +570,6 @@ impl<M: GlobalMemory> Reach<'_, M> {
     ) -> Result<(), Trouble> {
         let addresses = addresses(frame, target);
         let size = ty.bytes() * from.len() as u32;
-        *self.changed = true;
         if order.fence {
             self.shared[self.rank].fence(self.warp);
         }
@@ -629,6 +629,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
     ) {
         let size = element * from.len() as u32;
         let dense = is_dense(addresses, mask, size);
+        *self.changed = true;
         let mut bytes = self.memory.bytes(window);
         if let Some(written) = &mut bytes.written {
             if dense {
@@ -694,6 +695,8 @@ impl<M: GlobalMemory> Reach<'_, M> {
         bytes: &[u8],
     ) -> Result<(), Trouble> {
         let size = bytes.len() as u32;
+        // Nobody else sees what a thread does to its own memory.
+        *self.changed |= matches!(place, Place::Global(_) | Place::Shared(..));
         match place {
             Place::Global(address) => {
                 let window = self.global_window(address, size, "store")?;

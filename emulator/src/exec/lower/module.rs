@@ -536,7 +536,10 @@ fn kernels(
         .iter()
         .filter(|variable| variable.space == VariableSpace::Const)
         .fold(0_u64, |sum, variable| {
-            sum.next_multiple_of(variable.align.max(1)) + variable.size
+            let start = sum
+                .checked_next_multiple_of(variable.align.max(1))
+                .unwrap_or(sum);
+            start.saturating_add(variable.size)
         });
     module
         .entries()
@@ -550,11 +553,14 @@ fn kernels(
                 .collect();
             used.sort_unstable();
             used.dedup();
-            let shared_bytes = used.iter().fold(0, |end, at| match shared[*at] {
+            let shared_bytes = used.iter().fold(0_u32, |end, at| match shared[*at] {
                 SharedVariable {
                     size: Some(size),
                     align,
-                } => u32::next_multiple_of(end, align.max(1)) + size,
+                } => end
+                    .checked_next_multiple_of(align.max(1))
+                    .unwrap_or(end)
+                    .saturating_add(size),
                 SharedVariable { size: None, .. } => end,
             });
             let directives = entry.directives();
