@@ -17,7 +17,7 @@ use super::super::program::{
 use super::super::types::Type;
 use super::body::{Body, Draft, Missing, scalar};
 use super::names::Name;
-use super::{error, flow, registers};
+use super::{error, flow, lenient, registers};
 
 /// The newest version of PTX whose instructions are known.
 const NEWEST: (u32, u32) = (9, 9);
@@ -493,6 +493,7 @@ fn finish(function: &mut Function, drafts: Vec<Draft>, lowered: &mut Lowered) {
         &mut lowered.joins,
         lowered.code.len() as u32,
     );
+    let drafts = lenient::mark(drafts);
     let drafts = registers::allocate(function, drafts);
     let base = lowered.code.len() as u32;
     function.entry = base;
