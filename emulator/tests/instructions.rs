@@ -318,3 +318,20 @@ fn local_memory_that_nobody_wrote() {
                 ld.u32 r0, [rd2+16]; st.global.u32 [rd0], r0;";
     assert_eq!(run_body(copy), Ok(5));
 }
+
+#[test]
+fn the_line_of_a_call_stands_for_one_without() {
+    let text = format!(
+        "{HEAD}.func stop() {{ trap; ret; }}
+.visible .entry k() {{ .loc 1 12 5
+call stop, (); ret; }}
+.file 1 \"k.cu\""
+    );
+    let fault = run(
+        &mut Memory::new(),
+        launch(&lower(&text), "k", vec![], vec![]),
+    )
+    .unwrap_err();
+    assert_eq!(fault.position.unwrap().line, 4);
+    assert_eq!(fault.source.unwrap().to_string(), "k.cu:12");
+}
