@@ -287,3 +287,51 @@ fn variables_and_what_they_begin_as() {
     assert_eq!(program.kernels()[0].shared_bytes, 100);
     assert_eq!(program.kernels()[0].const_bytes, 16);
 }
+
+#[test]
+fn local_memory_that_nobody_wrote() {
+    let run_body = |body: &str| {
+        let text = format!(
+            "{HEAD}.visible .entry k(.param .u64 out) {{ {REGISTERS} .local .align 8 .b8 depot[32];
+             mov.u64 rd1, depot; cvta.local.u64 rd2, rd1; {body} ret; }}"
+        );
+        let mut memory = Memory::new();
+        let out = memory.hold_u32(&[0; 64]);
+        run(
+            &mut memory,
+            launch(&lower(&text), "k", Params::new().u64(out).done(), vec![]),
+        )
+        .map(|_| memory.u32s(out)[0])
+    };
+    let fault =
+        run_body("st.local.u32 [rd1], 7; ld.local.u32 r0, [rd1+8]; st.global.u32 [rd0], r0;")
+            .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Uninitialised, "{fault}");
+    let fault = run_body("ld.u32 r0, [rd2+16]; add.u32 r0, r0, 1; st.u32 [rd2], r0;").unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Uninitialised, "{fault}");
+    // A bit-field that is set, and a struct that is copied with what nobody set.
+    let set = "ld.u32 r0, [rd2]; and.b32 r1, r0, -256; or.b32 r1, r1, 7; st.u32 [rd2], r1;
+               ld.u32 r2, [rd2]; and.b32 r2, r2, 255; st.global.u32 [rd0], r2;";
+    assert_eq!(run_body(set), Ok(7));
+    let copy = "st.local.u64 [rd1], 5; ld.u64 rd3, [rd2]; ld.u64 rd4, [rd2+8];
+                st.u64 [rd2+16], rd3; st.u64 [rd2+24], rd4;
+                ld.u32 r0, [rd2+16]; st.global.u32 [rd0], r0;";
+    assert_eq!(run_body(copy), Ok(5));
+}
+
+#[test]
+fn the_line_of_a_call_stands_for_one_without() {
+    let text = format!(
+        "{HEAD}.func stop() {{ trap; ret; }}
+.visible .entry k() {{ .loc 1 12 5
+call stop, (); ret; }}
+.file 1 \"k.cu\""
+    );
+    let fault = run(
+        &mut Memory::new(),
+        launch(&lower(&text), "k", vec![], vec![]),
+    )
+    .unwrap_err();
+    assert_eq!(fault.position.unwrap().line, 4);
+    assert_eq!(fault.source.unwrap().to_string(), "k.cu:12");
+}

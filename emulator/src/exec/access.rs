@@ -106,7 +106,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
         }
         if let Some((low, high)) = global_range(target.space, &addresses, mask)
             && let Some(window) = self.window_of(low, high, size, &addresses, mask)
-            && self.load_window(frame, mask, &window, &addresses, ty, to)
+            && self.load_window(frame, mask, &window, &addresses, ty, order, to)
         {
             return Ok(());
         }
@@ -161,6 +161,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
 
     /// False if a lane has to be looked at by itself.
     #[inline]
+    #[expect(clippy::too_many_arguments, reason = "the parts of one load")]
     fn load_window(
         &mut self,
         frame: &mut Frame,
@@ -168,12 +169,15 @@ impl<M: GlobalMemory> Reach<'_, M> {
         window: &Window,
         addresses: &[u64; 32],
         ty: Type,
+        order: Ordering,
         to: &[Dest],
     ) -> bool {
         let element = ty.bytes();
         let size = element * to.len() as u32;
         let bytes = self.memory.bytes(window);
-        if let Some(written) = &bytes.written {
+        if let Some(written) = &bytes.written
+            && !order.masked
+        {
             let unwritten = |lane: usize| !any(written, addresses[lane] - window.start, size);
             if lanes(mask).any(unwritten) {
                 return false;
@@ -371,6 +375,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
         order: Ordering,
         from: Reg,
     ) -> Result<(), Trouble> {
+        *self.changed = true;
         for lane in lanes(mask) {
             let offset = addresses[lane] - base;
             let value = frame.lane(from, lane);
@@ -440,10 +445,13 @@ impl<M: GlobalMemory> Reach<'_, M> {
     ) -> Result<(), Trouble> {
         let size = bytes.len() as u32;
         match place {
-            Place::Global(address) => self.load_global(address, bytes, order.strong),
+            Place::Global(address) => self.load_global(address, bytes, order),
             Place::Shared(rank, offset) => {
                 let (rank, who) = self.block_of(rank, lane)?;
                 check_aligned("shared", offset, size)?;
+                if !order.masked && !self.shared[rank].any_written(offset, size) {
+                    return Err(Trouble::uninitialised("shared", offset, size));
+                }
                 for (at, piece) in (0_u64..).step_by(16).zip(bytes.chunks_mut(16)) {
                     let value = self.shared[rank].load(
                         who,
@@ -463,7 +471,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
                     piece.copy_from_slice(&value.to_le_bytes()[..piece.len()]);
                     written |= some;
                 }
-                if written {
+                if written || order.masked || order.copied {
                     Ok(())
                 } else {
                     Err(Trouble::uninitialised("local", u64::from(offset), size))
@@ -526,7 +534,12 @@ impl<M: GlobalMemory> Reach<'_, M> {
         Ok(window)
     }
 
-    fn load_global(&mut self, address: u64, bytes: &mut [u8], strong: bool) -> Result<(), Trouble> {
+    fn load_global(
+        &mut self,
+        address: u64,
+        bytes: &mut [u8],
+        order: Ordering,
+    ) -> Result<(), Trouble> {
         let size = bytes.len() as u32;
         let window = self.global_window(address, size, "load")?;
         if window.host_visible {
@@ -534,10 +547,11 @@ impl<M: GlobalMemory> Reach<'_, M> {
         } else {
             let from = self.memory.bytes(&window);
             let at = address - window.start;
-            if from
-                .written
-                .as_ref()
-                .is_some_and(|written| !any(written, at, size))
+            if !order.masked
+                && from
+                    .written
+                    .as_ref()
+                    .is_some_and(|written| !any(written, at, size))
             {
                 let whose = self.memory.describe(address);
                 let mut trouble = Trouble::uninitialised("global", address, size);
@@ -550,7 +564,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
             }
         }
         if let Some(races) = &mut self.races {
-            races.read(self.block, address, size, strong)?;
+            races.read(self.block, address, size, order.strong)?;
         }
         self.memory
             .touch(&window, address..address + u64::from(size), Access::Read);
@@ -569,7 +583,6 @@ impl<M: GlobalMemory> Reach<'_, M> {
     ) -> Result<(), Trouble> {
         let addresses = addresses(frame, target);
         let size = ty.bytes() * from.len() as u32;
-        *self.changed = true;
         if order.fence {
             self.shared[self.rank].fence(self.warp);
         }
@@ -629,6 +642,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
     ) {
         let size = element * from.len() as u32;
         let dense = is_dense(addresses, mask, size);
+        *self.changed = true;
         let mut bytes = self.memory.bytes(window);
         if let Some(written) = &mut bytes.written {
             if dense {
@@ -694,6 +708,8 @@ impl<M: GlobalMemory> Reach<'_, M> {
         bytes: &[u8],
     ) -> Result<(), Trouble> {
         let size = bytes.len() as u32;
+        // Nobody else sees what a thread does to its own memory.
+        *self.changed |= matches!(place, Place::Global(_) | Place::Shared(..));
         match place {
             Place::Global(address) => {
                 let window = self.global_window(address, size, "store")?;
@@ -787,6 +803,8 @@ impl<M: GlobalMemory> Reach<'_, M> {
             }
             Place::Local(_) | Place::Param(_) => {
                 let order = Ordering {
+                    masked: false,
+                    copied: false,
                     strong: true,
                     fence: false,
                 };

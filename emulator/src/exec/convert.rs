@@ -1,6 +1,7 @@
 //! What `cvt` computes, between all types, on bits.
 
 use super::alu_int::Int;
+use super::half;
 use super::number::{Format, Number, Round};
 use super::types::{Kind, Type, mask, sign_extend};
 
@@ -97,8 +98,14 @@ impl Convert {
         if from.is_nan(a) {
             return self.clamp(to, nan_between(from, to, a));
         }
-        let number = Number::decode(from, a);
         let round = self.round.unwrap_or(Round::Nearest);
+        let quick = (round == Round::Nearest && !self.integral && !self.ftz && !self.satfinite)
+            .then(|| half::from_double(to, half::to_double(from, a)?))
+            .flatten();
+        if let Some(result) = quick {
+            return self.clamp(to, result);
+        }
+        let number = Number::decode(from, a);
         let result = if self.integral {
             integral(number, round).encode(to, round)
         } else {

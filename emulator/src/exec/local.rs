@@ -31,19 +31,20 @@ impl LocalMemory {
         }
     }
 
-    /// The value, and whether any byte of it was written.
+    /// The value, and whether any byte of the eight aligned ones around it was written: a copy of a struct
+    /// reads its padding too, byte by byte.
     pub(crate) fn peek(&self, lane: usize, offset: u32, size: u32) -> (u64, bool) {
         let at = offset as usize / 4;
         let word = |at: usize| self.words.get(at).map_or(0, |row| row[lane]);
         let written = |at: usize| self.written.get(at).map_or(0, |row| row[lane]);
+        let some = written(at & !1) | written(at | 1) != 0;
         if size == 8 {
             let value = u64::from(word(at)) | u64::from(word(at + 1)) << 32;
-            return (value, written(at) | written(at + 1) != 0);
+            return (value, some);
         }
         let byte = offset % 4;
-        let mask = byte_mask(size) << byte;
         let value = u64::from(word(at) >> (8 * byte)) & super::types::mask(8 * size);
-        (value, written(at) & mask != 0)
+        (value, some)
     }
 
     pub(crate) fn store(&mut self, lane: usize, offset: u32, size: u32, value: u64) {

@@ -68,6 +68,7 @@ mod fault;
 mod format;
 mod frame;
 mod grid;
+mod half;
 mod launch;
 mod local;
 mod lower;

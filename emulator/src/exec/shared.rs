@@ -225,6 +225,15 @@ impl SharedMemory {
         true
     }
 
+    /// Whether some byte of a range was written; a range that is not there does not count as unwritten.
+    pub(crate) fn any_written(&self, offset: u64, size: u32) -> bool {
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        let range = at..at.saturating_add(size as usize);
+        self.written
+            .get(range)
+            .is_none_or(|written| written.contains(&1))
+    }
+
     fn range(&self, offset: u64, size: u32) -> Result<usize, Trouble> {
         let inside = offset
             .checked_add(u64::from(size))
@@ -258,9 +267,6 @@ impl SharedMemory {
     ) -> Result<u128, Trouble> {
         let at = self.range(offset, size)?;
         let end = at + size as usize;
-        if self.written[at..end].iter().all(|written| *written == 0) {
-            return Err(Trouble::uninitialised("shared", offset, size));
-        }
         if let Some(who) = who {
             self.note_read(who, at, size, strength)?;
         }

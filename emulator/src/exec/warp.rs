@@ -814,6 +814,25 @@ impl Warp {
         }
     }
 
+    /// The line of the source; that of the call, where the function called has none.
+    fn source<M>(
+        &self,
+        cx: &Context<'_, M>,
+        pc: u32,
+        frame: Option<&Frame>,
+    ) -> Option<super::fault::SourceLine> {
+        let mut found = cx.program.source(pc);
+        let mut frame = frame;
+        while let (None, Some(callee)) = (&found, frame) {
+            if callee.parent == NONE {
+                break;
+            }
+            found = cx.program.source(callee.call);
+            frame = self.frames.get(callee.parent as usize);
+        }
+        found
+    }
+
     /// Turns a trouble into a fault, with all that is known of where it happened.
     pub(crate) fn fault<M>(
         &self,
@@ -838,7 +857,7 @@ impl Warp {
             block: Some(cx.place.ctaid),
             thread: Some(self.place.thread(lane, cx.setting.launch.block)),
             position: Some(cx.program.position(pc)),
-            source: cx.program.source(pc),
+            source: self.source(cx, pc, frame),
             address: trouble.address,
             registers,
             message: trouble.message,

@@ -32,6 +32,8 @@ fn ordering(words: &mut Modifiers<'_>) -> Ordering {
     for word in ["acquire", "release", "acq_rel"] {
         if words.take(word) {
             order = Ordering {
+                masked: false,
+                copied: false,
                 strong: true,
                 fence: true,
             };
