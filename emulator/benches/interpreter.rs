@@ -1,4 +1,18 @@
-//! How fast kernels run: thread instructions a second in a loop of arithmetic, elements a second of axpy.
+//! How fast kernels run: thread instructions a second in a loop of arithmetic, elements a second of axpy,
+//! multiplications a second of a product of matrices in shared memory; and the same in plain Rust.
+
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::many_single_char_names,
+    clippy::match_same_arms,
+    clippy::similar_names,
+    clippy::too_many_lines,
+    reason = "the values of a test are small, and wanted exactly"
+)]
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -88,7 +102,28 @@ fn best(mut job: impl FnMut()) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
+/// What the loop computes, on one thread.
+fn spin(thread: u32, rounds: u32) -> f32 {
+    let (mut a, mut b, mut x, mut low) = (thread as f32, 1.0_f32, thread, 0);
+    for _ in 0..rounds {
+        let c = a.mul_add(0.5, b);
+        let d = c * 0.99;
+        a = d + 0.5;
+        x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        x ^= x >> 3;
+        b = b.mul_add(0.5, d);
+        low = x & 1023;
+    }
+    a + b + low as f32
+}
+
 fn main() {
+    compute_loop();
+    axpy();
+    product();
+}
+
+fn compute_loop() {
     let program = lower(LOOP);
     let mut instructions = 0;
     let seconds = best(|| {
@@ -110,7 +145,19 @@ fn main() {
         "compute loop: {:.0} million thread instructions a second",
         instructions as f64 / seconds / 1e6
     );
+    let seconds = best(|| {
+        let sum: f32 = (0..256)
+            .map(|thread| spin(std::hint::black_box(thread), 20_000))
+            .sum();
+        std::hint::black_box(sum);
+    });
+    println!(
+        "  in plain Rust: {:.0} million of the same a second",
+        instructions as f64 / seconds / 1e6
+    );
+}
 
+fn axpy() {
     let program = lower(AXPY);
     let n = 1 << 22;
     let mut memory = Memory::new();
@@ -127,5 +174,51 @@ fn main() {
     println!(
         "axpy: {:.1} million elements a second",
         n as f64 / seconds / 1e6
+    );
+    let (host_x, mut host_y) = (vec![1.0_f32; n], vec![2.0_f32; n]);
+    let seconds = best(|| {
+        for (y, x) in host_y.iter_mut().zip(&host_x) {
+            *y = x.mul_add(std::hint::black_box(2.0), *y);
+        }
+    });
+    println!(
+        "  in plain Rust: {:.0} million elements a second",
+        n as f64 / seconds / 1e6
+    );
+}
+
+fn product() {
+    const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ptx/tests/corpus");
+    let text = std::fs::read_to_string(format!("{CORPUS}/matmul_tiled.nvrtc13.sm_90.ptx"))
+        .expect("a text");
+    let program = lower(&text);
+    let n = 256;
+    let mut memory = Memory::new();
+    let (a, b) = (
+        memory.hold_f32(&vec![0.5; n * n]),
+        memory.hold_f32(&vec![2.0; n * n]),
+    );
+    let c = memory.allocate(4 * n * n);
+    let mut stats = None;
+    let seconds = best(|| {
+        let params = Params::new()
+            .u64(a)
+            .u64(b)
+            .u64(c)
+            .u32(n as u32)
+            .u32(n as u32)
+            .u32(n as u32)
+            .done();
+        let mut product = launch(&program, "matmul_tiled", params, Vec::new());
+        product.block = [16, 16, 1];
+        product.grid = [n as u32 / 16, n as u32 / 16, 1];
+        product.step_budget = 0;
+        stats = Some(run(&mut memory, product).expect("a product without a fault"));
+    });
+    let instructions = stats.map_or(0, |stats| stats.thread_instructions);
+    println!(
+        "product of matrices: {:.0} million multiplications a second, {:.0} million thread instructions",
+        (n * n * n) as f64 / seconds / 1e6,
+        instructions as f64 / seconds / 1e6
     );
 }

@@ -1,8 +1,8 @@
 //! Devices of tests: fresh ones, and what is asked of them.
 
 use crate::config::Config;
-use crate::coverage::Coverage;
 use crate::driver::{self, lock};
+use crate::exec::Coverage;
 use crate::failure::Failure;
 use crate::install::{InstallError, install};
 use crate::memory::Leak;
@@ -143,29 +143,27 @@ impl Device {
         lock().memory.leaks(self.ordinal)
     }
 
-    /// Which lines of the modules that were launched have run, where [`Config::coverage`] asks for it;
-    /// one entry a module.
+    /// Which lines of the kernels launched so far have run, where [`Config::coverage`] asks for it. A
+    /// module without source lines goes under the name of its first kernel, as in `saxpy.ptx`.
     ///
     /// # Examples
     ///
     /// ```
     /// use gridcall_emulator::{Config, Device};
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn main() -> Result<(), gridcall_emulator::InstallError> {
     /// let device = Device::with(&Config::default().coverage(true))?;
-    /// // ... launch kernels of one module ...
-    /// for coverage in device.coverage() {
-    ///     println!("{}", coverage.lcov("kernels/saxpy.ptx"));
-    /// }
+    /// // ... launch kernels, then write this to a file for `genhtml` or an editor:
+    /// println!("{}", device.coverage().lcov());
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn coverage(&self) -> Vec<Coverage> {
+    pub fn coverage(&self) -> Coverage {
         lock()
             .devices
             .get(&self.ordinal)
-            .map(|device| device.counted.coverage())
+            .map(|device| device.coverage.clone())
             .unwrap_or_default()
     }
 

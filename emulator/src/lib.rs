@@ -1,8 +1,7 @@
-//! Runs CUDA kernels on the host: the driver API over a PTX interpreter.
+#![doc = include_str!("../README.md")]
 
 mod clock;
 mod config;
-mod coverage;
 mod device;
 mod driver;
 #[doc(hidden)]
@@ -15,9 +14,8 @@ mod simd;
 mod unsupported;
 
 pub use config::{Config, Order};
-pub use coverage::Coverage;
 pub use device::{Device, leaks, reports, reset, take_reports};
-pub use exec::{Fault, FaultKind, LowerError, SourceLine, TextPosition};
+pub use exec::{Coverage, Fault, FaultKind, LowerError, SourceLine, TextPosition};
 pub use failure::Failure;
 pub use install::{InstallError, install, install_with, is_installed};
 pub use memory::Leak;

@@ -1,6 +1,19 @@
 //! Kernels as compilers made them, run and compared with the same computation in Rust: every compiler's
 //! version, in the plain order and in seeded ones, without a report.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::many_single_char_names,
+    clippy::match_same_arms,
+    clippy::similar_names,
+    clippy::too_many_lines,
+    reason = "the values of a test are small, and wanted exactly"
+)]
+
 mod support;
 
 use std::sync::Arc;
@@ -342,7 +355,7 @@ fn half(value: i32) -> u16 {
     }
     let sign = u16::from(value < 0) << 15;
     let magnitude = value.unsigned_abs();
-    let top = 31 - magnitude.leading_zeros();
+    let top = magnitude.ilog2();
     let mantissa = ((magnitude << (10 - top)) & 0x3ff) as u16;
     sign | ((top + 15 - 6) as u16) << 10 | mantissa
 }
@@ -440,7 +453,9 @@ fn histograms() {
         };
         must_run(name, &mut memory, launch_it);
         let mut wanted = vec![0; 256];
-        data.iter().for_each(|byte| wanted[usize::from(*byte)] += 1);
+        for byte in &data {
+            wanted[usize::from(*byte)] += 1;
+        }
         assert_eq!(memory.u32s(bins), wanted, "{name}");
 
         let x: Vec<f32> = (0..200).map(|at| (at * 37 % 199) as f32).collect();
@@ -560,7 +575,7 @@ fn integers() {
                 i64::from(ux.leading_zeros()),
                 i64::from(y.reverse_bits()),
                 i64::from(if x == 0 { 0 } else { ux.trailing_zeros() + 1 }),
-                i64::from(x) * 77 >> 32,
+                (i64::from(x) * 77) >> 32,
                 i64::from(((u64::from(y) * u64::from(y)) >> 32) as u32 as i32),
                 i64::from(((ux & 0xffff) | y << 16) as i32),
                 i64::from((y << 5 | ux >> 27) as i32),

@@ -1,6 +1,19 @@
 //! Kernels with a mistake, each reported with its thread and its line of the source; and their like without
 //! one, not reported.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::many_single_char_names,
+    clippy::match_same_arms,
+    clippy::similar_names,
+    clippy::too_many_lines,
+    reason = "the values of a test are small, and wanted exactly"
+)]
+
 mod support;
 
 use std::sync::Arc;

@@ -1,5 +1,18 @@
 //! Instructions that compilers rarely emit, in kernels of their own, compared with the same computation in Rust.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::many_single_char_names,
+    clippy::match_same_arms,
+    clippy::similar_names,
+    clippy::too_many_lines,
+    reason = "the values of a test are small, and wanted exactly"
+)]
+
 mod support;
 
 use std::sync::Arc;
@@ -61,12 +74,7 @@ fn atomic_operations() {
         // Counting up wraps behind 20; counting down from 10 to 0, then from 20.
         assert_eq!(
             memory.u32s(u),
-            [
-                32 % 21,
-                (10 + 21 * 2 - 32) % 21,
-                4_000_000_000,
-                4_000_000_000 - 31
-            ]
+            [32 % 21, 10 + 21 * 2 - 32, 4_000_000_000, 4_000_000_000 - 31]
         );
         assert_eq!(memory.u64s(l), [32 << 33, 31 << 40, 5]);
         assert_eq!(memory.f32s(f), [16.0]);
@@ -374,7 +382,7 @@ fn half(value: i32) -> u16 {
         return 0;
     }
     let (sign, magnitude) = (u16::from(value < 0) << 15, value.unsigned_abs());
-    let top = 31 - magnitude.leading_zeros();
+    let top = magnitude.ilog2();
     sign | ((top + 15) as u16) << 10 | ((magnitude << (10 - top)) & 0x3ff) as u16
 }
 

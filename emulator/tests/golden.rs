@@ -1,5 +1,18 @@
 //! Every instruction computes what a GPU computed: bit for bit, or within the error the ISA allows.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::many_single_char_names,
+    clippy::match_same_arms,
+    clippy::similar_names,
+    clippy::too_many_lines,
+    reason = "the values of a test are small, and wanted exactly"
+)]
+
 mod support;
 
 use std::collections::BTreeMap;
@@ -261,12 +274,13 @@ fn approximates_as_a_gpu_does() {
                 } else {
                     (wanted - computed).abs() / unit
                 };
+                // These are the differences that the documentation states.
                 let limit = match name.split('.').next().unwrap() {
-                    "sin" | "cos" => 1.0,
-                    "tanh" if ty == "f32" => 8192.0,
-                    "rcp" | "rsqrt" if ty == "f64" && name.contains("ftz") => 2_f64.powi(33),
-                    "lg2" => 64.0,
-                    _ => 4.0,
+                    "sin" | "cos" => 0.5,
+                    "tanh" if ty == "f32" => 114.0,
+                    "rsqrt" if ty == "f64" && name.contains("ftz") => 2_f64.powi(32),
+                    "lg2" => 10.0,
+                    _ => 1.0,
                 };
                 if error > limit {
                     let _ = writeln!(wrong, "{name}: {row:x?}, computed {got:x}: {error}");
@@ -392,8 +406,8 @@ fn multiplies_matrices_as_a_gpu_does() {
         // The inputs lie between -2 and 2; halves are compared in units of the last place.
         let limit = match () {
             () if name.contains("s32") => 0.0,
-            () if name.contains("f32") => 2_f64.powi(-18),
-            () => 1.0,
+            () if name.contains("f32") => 2_f64.powi(-20),
+            () => 0.0,
         };
         assert!(*error <= limit, "{name}: {error}");
     }

@@ -609,3 +609,283 @@ fn a_graph_launched_in_a_capture_becomes_part_of_it() {
     stream.synchronize().unwrap();
     assert_eq!(read(x), 1);
 }
+
+const FAULTS: &str = include_str!("ptx/faults.ptx");
+
+fn function(name: &std::ffi::CStr) -> sys::CUfunction {
+    let text = std::ffi::CString::new(FAULTS).unwrap();
+    let (mut module, mut function) = (null_mut(), null_mut());
+    assert_eq!(
+        cu!(cuModuleLoadData(&raw mut module, text.as_ptr().cast())),
+        SUCCESS
+    );
+    assert_eq!(
+        cu!(cuModuleGetFunction(
+            &raw mut function,
+            module,
+            name.as_ptr()
+        )),
+        SUCCESS
+    );
+    function
+}
+
+fn kernel_params(
+    function: sys::CUfunction,
+    array: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> sys::CUDA_KERNEL_NODE_PARAMS {
+    sys::CUDA_KERNEL_NODE_PARAMS {
+        func: function,
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 1,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: 0,
+        kernelParams: array,
+        extra,
+        kern: null_mut(),
+        ctx: null_mut(),
+    }
+}
+
+#[test]
+fn a_captured_kernel_keeps_its_packed_parameters() {
+    let (device, context) = fresh();
+    let stream = context.new_stream().unwrap();
+    let store = function(c"store_at");
+    let (mut x, mut y) = (allocate(4), allocate(4));
+    for pointer in [x, y] {
+        assert_eq!(cu!(cuMemsetD8_v2(pointer, 0, 4)), SUCCESS);
+    }
+    context.synchronize().unwrap();
+    let mut size = 8usize;
+    let mut packed = |pointer: &mut u64| {
+        [
+            std::ptr::without_provenance_mut(1),
+            std::ptr::from_mut(pointer).cast::<c_void>(),
+            std::ptr::without_provenance_mut(2),
+            (&raw mut size).cast(),
+            null_mut(),
+        ]
+    };
+    assert_eq!(begin(&stream, RELAXED), SUCCESS);
+    let code = cu!(cuLaunchKernel(
+        store,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        0,
+        stream.cu_stream(),
+        null_mut(),
+        packed(&mut x).as_mut_ptr()
+    ));
+    assert_eq!(code, SUCCESS);
+    let (code, graph) = end(&stream);
+    assert_eq!(code, SUCCESS);
+    let (mut node, mut count) = (null_mut(), 1);
+    assert_eq!(
+        cu!(cuGraphGetNodes(graph, &raw mut node, &raw mut count)),
+        SUCCESS
+    );
+    let mut params = kernel_params(null_mut(), null_mut(), null_mut());
+    assert_eq!(
+        cu!(cuGraphKernelNodeGetParams_v2(node, &raw mut params)),
+        SUCCESS
+    );
+    assert_eq!(params.func, store);
+    assert!(params.kernelParams.is_null() && !params.extra.is_null());
+    // What was read can be set again.
+    assert_eq!(
+        cu!(cuGraphKernelNodeSetParams_v2(node, &raw const params)),
+        SUCCESS
+    );
+    let mut exec = null_mut();
+    assert_eq!(
+        cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)),
+        SUCCESS
+    );
+    let launch = || {
+        assert_eq!(cu!(cuGraphLaunch(exec, stream.cu_stream())), SUCCESS);
+        stream.synchronize().unwrap();
+    };
+    launch();
+    assert_eq!((read(x), read(y)), (7, 0));
+    // Another address, packed, and then as an array.
+    let mut extra = packed(&mut y);
+    let params = kernel_params(store, null_mut(), extra.as_mut_ptr());
+    let code = cu!(cuGraphExecKernelNodeSetParams_v2(
+        exec,
+        node,
+        &raw const params
+    ));
+    assert_eq!(code, SUCCESS);
+    launch();
+    assert_eq!(read(y), 7);
+    let mut array = [(&raw mut x).cast()];
+    let params = kernel_params(store, array.as_mut_ptr(), null_mut());
+    let code = cu!(cuGraphExecKernelNodeSetParams_v2(
+        exec,
+        node,
+        &raw const params
+    ));
+    assert_eq!(code, SUCCESS);
+    assert_eq!(cu!(cuMemsetD8_v2(x, 0, 4)), SUCCESS);
+    context.synchronize().unwrap();
+    launch();
+    assert_eq!(read(x), 7);
+    assert_eq!(device.reports(), []);
+}
+
+#[test]
+fn kernel_nodes_are_added_by_hand() {
+    let (device, context) = fresh();
+    let stream = context.new_stream().unwrap();
+    let (mut x, mut y, mut n) = (allocate(4), allocate(4), 1u32);
+    let copy = function(c"copy_words");
+    let store = function(c"store_at");
+    let mut graph = null_mut();
+    assert_eq!(cu!(cuGraphCreate(&raw mut graph, 0)), SUCCESS);
+    let mut array: [*mut c_void; 3] = [
+        (&raw mut x).cast(),
+        (&raw mut y).cast(),
+        (&raw mut n).cast(),
+    ];
+    let params = kernel_params(store, array.as_mut_ptr(), null_mut());
+    let (mut first, mut second) = (null_mut(), null_mut());
+    let code = cu!(cuGraphAddKernelNode_v2(
+        &raw mut first,
+        graph,
+        null(),
+        0,
+        &raw const params
+    ));
+    assert_eq!(code, SUCCESS);
+    let mut any = sys::CUgraphNodeParams {
+        type_: sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL,
+        reserved0: [0; 3],
+        __bindgen_anon_1: sys::CUgraphNodeParams_st__bindgen_ty_1 { reserved1: [0; 29] },
+        reserved2: 0,
+    };
+    any.__bindgen_anon_1.kernel = sys::CUDA_KERNEL_NODE_PARAMS_v3 {
+        func: copy,
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 1,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: 0,
+        kernelParams: array.as_mut_ptr(),
+        extra: null_mut(),
+        kern: null_mut(),
+        ctx: null_mut(),
+    };
+    let code = cu!(cuGraphAddNode_v2(
+        &raw mut second,
+        graph,
+        &raw const first,
+        null(),
+        1,
+        &raw mut any
+    ));
+    assert_eq!(code, SUCCESS);
+    any.type_ = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    let code = cu!(cuGraphAddNode_v2(
+        &raw mut second,
+        graph,
+        null(),
+        null(),
+        0,
+        &raw mut any
+    ));
+    assert_eq!(code, 801);
+    let mut exec = null_mut();
+    assert_eq!(
+        cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)),
+        SUCCESS
+    );
+    assert_eq!(cu!(cuGraphLaunch(exec, stream.cu_stream())), SUCCESS);
+    stream.synchronize().unwrap();
+    assert_eq!(read(y), 7);
+    assert_eq!(device.reports(), []);
+}
+
+#[test]
+fn a_graph_allocates_and_frees_at_each_launch() {
+    let (device, context) = fresh();
+    let stream = context.new_stream().unwrap();
+    let y = allocate(4);
+    let (mut x, mut foreign) = (0, 0);
+    assert_eq!(
+        cu!(cuMemAllocAsync(&raw mut foreign, 4, stream.cu_stream())),
+        SUCCESS
+    );
+    assert_eq!(begin(&stream, RELAXED), SUCCESS);
+    assert_eq!(
+        cu!(cuMemAllocAsync(&raw mut x, 4, stream.cu_stream())),
+        SUCCESS
+    );
+    assert_eq!(set(x, 6, 4, &stream), SUCCESS);
+    assert_eq!(
+        cu!(cuMemcpyDtoDAsync_v2(y, x, 4, stream.cu_stream())),
+        SUCCESS
+    );
+    assert_eq!(
+        cu!(cuMemFreeAsync(foreign, stream.cu_stream())),
+        INVALID_VALUE
+    );
+    assert_eq!(cu!(cuMemFreeAsync(x, stream.cu_stream())), SUCCESS);
+    let graph = stream.end_capture(Flags(0)).unwrap().unwrap();
+    device.take_reports().clear();
+    for _ in 0..2 {
+        graph.launch().unwrap();
+        stream.synchronize().unwrap();
+        assert_eq!(read(y), 6);
+    }
+    assert_eq!(device.reports(), []);
+    assert_eq!(device.leaks().len(), 2);
+    // Behind the graph, its memory is gone.
+    assert_eq!(set(x, 1, 4, &stream), SUCCESS);
+    assert_eq!(cu!(cuStreamSynchronize(stream.cu_stream())), 700);
+    assert_eq!(kinds(&device), [ReportKind::UseBeforeAllocation]);
+}
+
+#[test]
+fn what_a_graph_leaves_allocated_is_freed_before_the_next_launch() {
+    let (device, context) = fresh();
+    let stream = context.new_stream().unwrap();
+    let capture = |flags| {
+        let mut x = 0;
+        assert_eq!(begin(&stream, RELAXED), SUCCESS);
+        assert_eq!(
+            cu!(cuMemAllocAsync(&raw mut x, 4, stream.cu_stream())),
+            SUCCESS
+        );
+        assert_eq!(set(x, 6, 4, &stream), SUCCESS);
+        (x, stream.end_capture(flags).unwrap().unwrap())
+    };
+    let (x, graph) = capture(Flags(0));
+    graph.launch().unwrap();
+    assert!(graph.launch().is_err());
+    stream.synchronize().unwrap();
+    assert_eq!(read(x), 6);
+    assert_eq!(cu!(cuMemFreeAsync(x, stream.cu_stream())), SUCCESS);
+    graph.launch().unwrap();
+    let (_, automatic) = capture(Flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+    automatic.launch().unwrap();
+    automatic.launch().unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(device.leaks().len(), 2);
+    drop(graph);
+    // What is in use when the graph goes is the user's to free.
+    assert_eq!(cu!(cuMemFreeAsync(x, stream.cu_stream())), SUCCESS);
+    stream.synchronize().unwrap();
+    assert_eq!(device.leaks().len(), 1);
+    assert_eq!(device.reports(), []);
+}

@@ -788,3 +788,34 @@ fn tests_have_devices_of_their_own() {
     assert_eq!(synchronize(&context), 0);
     assert_eq!((sick.reports().len(), well.reports().len()), (1, 0));
 }
+
+#[test]
+fn lines_that_ran_are_counted() {
+    let (device, context) = with(&Config::default().coverage(true));
+    let store = load(&context, FAULTS, "store_at");
+    let mut memory = context.default_stream().alloc_zeros::<u32>(1).unwrap();
+    let pointer = device_pointer(&mut memory);
+    for _ in 0..3 {
+        assert_eq!(launch(&context, &store, ONE, &[pointer]), 0);
+    }
+    assert_eq!(synchronize(&context), 0);
+    assert_eq!(device.coverage().line("store_at.ptx", 13), Some(3));
+    assert!(device.coverage().lcov().contains("DA:13,3"));
+}
+
+#[test]
+fn what_the_emulator_does_not_know_is_listed_and_refused() {
+    let ptx = ".version 8.0\n.target sm_90a\n.address_size 64\n\
+               .visible .entry knows() { ret; }\n\
+               .visible .entry not() { wgmma.fence.sync.aligned; ret; }\n";
+    let unknown = gridcall_emulator::unsupported(ptx).unwrap();
+    assert_eq!(unknown.len(), 1);
+    assert_eq!((unknown[0].kernel.as_str(), unknown[0].line), ("not", 5));
+    let (device, context) = fresh();
+    let not = load(&context, ptx, "not");
+    assert_eq!(launch(&context, &not, ONE, &[]), 801);
+    assert_eq!(launch(&context, &load(&context, ptx, "knows"), ONE, &[]), 0);
+    assert_eq!(synchronize(&context), 0);
+    assert_eq!(kinds(&device), [ReportKind::Unsupported]);
+    assert!(device.reports()[0].message.contains("wgmma.fence"));
+}

@@ -353,6 +353,7 @@ fn pools_keep_account() {
     stream.synchronize().unwrap();
     assert_eq!(used(pool), 600);
     assert_eq!(cu!(cuMemPoolDestroy(pool)), SUCCESS);
+    assert_eq!(from_pool(&mut pointer, 1), 400);
     let mut default = null_mut();
     let ordinal = ordinal(&device);
     assert_eq!(

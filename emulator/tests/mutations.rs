@@ -2,6 +2,19 @@
 //!
 //! `GRIDCALL_MUTATIONS` says how many are tried, `GRIDCALL_MUTATION_SEED` where to start.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::many_single_char_names,
+    clippy::match_same_arms,
+    clippy::similar_names,
+    clippy::too_many_lines,
+    reason = "the values of a test are small, and wanted exactly"
+)]
+
 mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -77,7 +90,7 @@ const ODD: [&str; 24] = [
 /// A few changes of a text, word by word or line by line.
 fn mutate(text: &str, random: &mut Random) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    for _ in 0..1 + random.below(4) {
+    for _ in 0..=random.below(4) {
         let at = random.below(lines.len());
         match random.below(8) {
             0 => {

@@ -515,3 +515,117 @@ fn work_that_nobody_waits_for_runs_when_the_host_is_quiet() {
     assert_eq!(cu!(cuMemFreeHost(pinned)), 0);
     let _ = sys::CUevent_flags::CU_EVENT_DEFAULT;
 }
+
+/// A stored error makes cudarc skip the record that later uses wait for.
+#[test]
+fn cudarc_skips_a_record_behind_a_stored_error() {
+    use cudarc::driver::DevicePtrMut;
+    let (device, context) = fresh();
+    let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+    let mut data = a.clone_htod(&[1u8; 64]).unwrap();
+    a.synchronize().unwrap();
+    let (pointer, guard) = data.device_ptr_mut(&a);
+    set(pointer, 2, 64, &a);
+    // As by a drop on another thread that failed.
+    context.record_err::<()>(Err(cudarc::driver::DriverError(
+        sys::CUresult::CUDA_ERROR_INVALID_VALUE,
+    )));
+    drop(guard);
+    assert!(context.check_err().is_err());
+    let _ = b.clone_dtoh(&data).unwrap();
+    context.synchronize().unwrap();
+    assert_eq!(kinds(&device), [ReportKind::Conflict]);
+}
+
+#[test]
+fn kernels_with_their_waits_are_clean_in_a_thousand_orders() {
+    use cudarc::driver::{LaunchConfig, PushKernelArg};
+    let ptx = include_str!("ptx/faults.ptx");
+    for seed in 0..1000 {
+        let (device, context) = with(&Config::default().order(Order::Random(seed)));
+        let module = context
+            .load_module(cudarc::nvrtc::Ptx::from_src(ptx))
+            .unwrap();
+        let copy = module.load_function("copy_words").unwrap();
+        let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let first = a.clone_htod(&[5u32; 64]).unwrap();
+        let mut second = b.alloc_zeros::<u32>(64).unwrap();
+        let mut third = a.alloc_zeros::<u32>(64).unwrap();
+        let mut launch = b.launch_builder(&copy);
+        launch.arg(&first).arg(&mut second).arg(&64u32);
+        // SAFETY: the arguments are those of the kernel, and the arrays have 64 words.
+        unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }.unwrap();
+        let mut launch = a.launch_builder(&copy);
+        launch.arg(&second).arg(&mut third).arg(&64u32);
+        // SAFETY: as above.
+        unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }.unwrap();
+        assert_eq!(b.clone_dtoh(&third).unwrap(), [5; 64]);
+        drop((first, second, third));
+        context.synchronize().unwrap();
+        assert_eq!(device.reports(), [], "seed {seed}");
+        assert_eq!(device.leaks(), [], "seed {seed}");
+    }
+}
+
+/// A host function may tell the host, by a channel, that what is before it is done.
+#[test]
+fn word_from_a_host_function_is_enough() {
+    extern "C" fn tell(data: *mut std::ffi::c_void) {
+        // SAFETY: the test passes a flag that outlives the stream's work.
+        let flag = unsafe { &*data.cast::<std::sync::atomic::AtomicBool>() };
+        flag.store(true, std::sync::atomic::Ordering::Release);
+    }
+    for order in ORDERS {
+        let config = Config::default().order(order).idle(std::time::Duration::from_millis(2));
+        let (device, context) = with(&config);
+        let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let x = raw_alloc(&a, 64);
+        let told = std::sync::atomic::AtomicBool::new(false);
+        set(x, 1, 64, &a);
+        let flag = (&raw const told).cast_mut().cast();
+        assert_eq!(cu!(cuLaunchHostFunc(a.cu_stream(), Some(tell), flag)), 0);
+        while !told.load(std::sync::atomic::Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        set(x, 2, 64, &b);
+        context.synchronize().unwrap();
+        assert_eq!(device.reports(), [], "{order:?}");
+    }
+}
+
+/// A kernel may tell the host by a word in pinned memory.
+#[test]
+fn word_from_a_kernel_is_enough() {
+    use cudarc::driver::{LaunchConfig, PushKernelArg};
+    for order in ORDERS {
+        let config = Config::default().order(order).idle(std::time::Duration::from_millis(2));
+        let (device, context) = with(&config);
+        let ptx = include_str!("ptx/faults.ptx");
+        let module = context.load_module(cudarc::nvrtc::Ptx::from_src(ptx)).unwrap();
+        let store = module.load_function("store_at").unwrap();
+        let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let x = raw_alloc(&a, 64);
+        let mut pinned = std::ptr::null_mut();
+        assert_eq!(cu!(cuMemHostAlloc(&raw mut pinned, 4, 0)), 0);
+        let word = pinned as u64;
+        set(x, 1, 64, &a);
+        let mut launch = a.launch_builder(&store);
+        launch.arg(&word);
+        let one = LaunchConfig {
+            grid_dim: (1, 1, 1),
+            block_dim: (1, 1, 1),
+            shared_mem_bytes: 0,
+        };
+        // SAFETY: the parameter is the kernel's, and leads to a word of pinned memory.
+        unsafe { launch.launch(one) }.unwrap();
+        // SAFETY: the driver's memory of one word, which lives until it is freed below.
+        let told = unsafe { &*pinned.cast::<std::sync::atomic::AtomicU32>() };
+        while told.load(std::sync::atomic::Ordering::Acquire) != 7 {
+            std::thread::yield_now();
+        }
+        set(x, 2, 64, &b);
+        context.synchronize().unwrap();
+        assert_eq!(device.reports(), [], "{order:?}");
+        assert_eq!(cu!(cuMemFreeHost(pinned)), 0);
+    }
+}

@@ -178,6 +178,39 @@ fn the_null_and_the_legacy_stream_are_one() {
     assert_eq!((owner, flags), (context.cu_ctx(), 1));
 }
 
+type GetId = unsafe extern "C" fn(sys::CUstream, *mut u64) -> u32;
+
+/// A program compiled for per-thread default streams asks for other functions.
+#[test]
+fn the_null_stream_is_the_thread_s_own_on_request() {
+    let (_device, context) = fresh();
+    context.bind_to_thread().unwrap();
+    let mut function = null_mut();
+    let code = cu!(cuGetProcAddress_v2(
+        c"cuStreamGetId".as_ptr(),
+        &raw mut function,
+        12000,
+        2,
+        null_mut()
+    ));
+    assert_eq!(code, 0);
+    // SAFETY: the function of that name has this type.
+    let get_id = unsafe { std::mem::transmute::<*mut c_void, GetId>(function) };
+    let (mut null, mut mine, mut legacy) = (0, 0, 0);
+    // SAFETY: writes one number to where the pointer leads.
+    assert_eq!(unsafe { get_id(null_mut(), &raw mut null) }, 0);
+    assert_eq!(
+        cu!(cuStreamGetId(
+            std::ptr::without_provenance_mut(2),
+            &raw mut mine
+        )),
+        0
+    );
+    assert_eq!(cu!(cuStreamGetId(null_mut(), &raw mut legacy)), 0);
+    assert_eq!(null, mine);
+    assert_ne!(null, legacy);
+}
+
 #[test]
 fn priorities_have_a_range() {
     let (_device, context) = fresh();

@@ -50,13 +50,19 @@ impl Driver {
 
     /// Frees at the turn of a stream-ordered free.
     pub(crate) fn free_now(&mut self, token: Token) {
+        if self
+            .memory
+            .get(token)
+            .is_some_and(|allocation| allocation.of_graph)
+        {
+            self.memory.recycle(token);
+            return;
+        }
         if let Some(allocation) = self.memory.get(token)
             && let Kind::Pool(pool) = allocation.kind
         {
             let size = allocation.size;
-            if let Some(pool) = self.pools.get_mut(&pool) {
-                pool.used = pool.used.saturating_sub(size);
-            }
+            self.give_back_to_pool(pool, size);
         }
         self.memory.free(token);
     }
@@ -143,6 +149,29 @@ impl Call {
         Ok(())
     }
 
+    /// A graph frees only what a graph has allocated.
+    fn free_in_capture(&mut self, stream: usize, address: u64) -> Answer {
+        let of_graph = self.memory.starting_at(address).filter(|token| {
+            self.memory
+                .get(*token)
+                .is_some_and(|allocation| allocation.of_graph)
+        });
+        let Some(token) = of_graph else {
+            let device = self.device_of_stream(stream);
+            let words = self.memory.describe(address);
+            let message =
+                format!("a captured free of {address:#x}, which no graph has allocated: {words}");
+            return Err(self.refuse(
+                ReportKind::InvalidArgument,
+                device,
+                Code::INVALID_VALUE,
+                message,
+            ));
+        };
+        self.submit(stream, Work::Free(token))?;
+        Ok(())
+    }
+
     pub(crate) fn allocate_in_order(
         &mut self,
         stream: usize,
@@ -153,18 +182,21 @@ impl Call {
         if bytes == 0 {
             return Ok(0);
         }
-        if self.get_stream(key)?.capture.is_some() {
-            return Err(self.refuse_in_capture(key, "an allocation in a captured stream"));
-        }
+        let capturing = self.get_stream(key)?.capture.is_some();
         let context = self.get_stream(key)?.context;
         let size = bytes as u64;
-        let room = self.pools.get(&pool).ok_or(Code::INVALID_HANDLE)?;
-        if room.limit != 0 && room.used.saturating_add(size) > room.limit {
-            return Err(Code::OUT_OF_MEMORY);
-        }
-        let token = self.allocate(context, Kind::Pool(pool), size, Stage::Pending)?;
-        if let Some(pool) = self.pools.get_mut(&pool) {
-            pool.take(size);
+        self.take_from_pool(pool, size)?;
+        let token = match self.allocate(context, Kind::Pool(pool), size, Stage::Pending) {
+            Ok(token) => token,
+            Err(code) => {
+                self.give_back_to_pool(pool, size);
+                return Err(code);
+            }
+        };
+        if capturing && let Some(allocation) = self.memory.get_mut(token) {
+            // Each launch takes it; until then there is nothing to free.
+            allocation.of_graph = true;
+            allocation.free_enqueued = true;
         }
         let address = self.address(token);
         self.submit(key, Work::Allocate(token))?;
@@ -244,7 +276,7 @@ driver_api! {
             return Ok(());
         }
         if call.get_stream(key)?.capture.is_some() {
-            return Err(call.refuse_in_capture(key, "a free in a captured stream"));
+            return call.free_in_capture(key, pointer);
         }
         let context = call.get_stream(key)?.context;
         let token = call.find_to_free(context, pointer, |kind| matches!(kind, Kind::Pool(_) | Kind::Device))?;

@@ -12,7 +12,6 @@ use super::event::Record;
 use super::graph::NodeWork;
 use super::stream::StreamKind;
 use super::work::Work;
-use crate::report::ReportKind;
 
 /// A capture that is going on.
 #[derive(Debug)]
@@ -225,19 +224,6 @@ impl Driver {
         }
     }
 
-    pub(crate) fn refuse_in_capture(&mut self, stream: usize, what: &str) -> Code {
-        if let Ok(Some(id)) = self.get_stream(stream).map(|stream| stream.capture) {
-            self.invalidate(id);
-        }
-        let device = self.device_of_stream(stream);
-        self.refuse(
-            ReportKind::InvalidArgument,
-            device,
-            Code::NOT_SUPPORTED,
-            format!("{what} is not supported by the emulator: allocate before the capture begins"),
-        )
-    }
-
     /// Refuses a call that may wait for work of other streams while a capture forbids such calls.
     pub(crate) fn forbid_while_capturing(&mut self, context: usize) -> Answer {
         if self.captures.is_empty() {
@@ -327,7 +313,7 @@ impl Driver {
             }
         }
         if invalid || unjoined {
-            self.graphs.remove(&graph);
+            self.drop_graph(graph);
             return Ok(Err(if invalid {
                 Code::STREAM_CAPTURE_INVALIDATED
             } else {

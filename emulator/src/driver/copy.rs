@@ -8,7 +8,7 @@ use super::entry::driver_api;
 use super::work::{Op, Work};
 use super::{Call, Driver};
 use crate::exec::Access;
-use crate::memory::{Kind, Memory, Stage, Token};
+use crate::memory::{Allocation, Kind, Memory, Stage, Token};
 use crate::report::ReportKind;
 
 /// A copy of rows, between any two places.
@@ -332,6 +332,21 @@ impl Call {
         }
     }
 
+    /// A memset without a stream: the host waits where it could look at what is written.
+    fn fill_now(&mut self, to: u64, value: u32, element: u64, count: usize) -> Answer {
+        self.fill(0, to, value, element, count)?;
+        let visible = self
+            .memory
+            .find(to)
+            .and_then(|token| self.memory.get(token))
+            .is_some_and(Allocation::host_visible);
+        if visible {
+            let key = self.stream(0)?;
+            self.synchronize_stream(key)?;
+        }
+        Ok(())
+    }
+
     fn fill(&mut self, stream: usize, to: u64, value: u32, element: u64, count: usize) -> Answer {
         let key = self.stream(stream)?;
         if !to.is_multiple_of(element) {
@@ -415,14 +430,14 @@ driver_api! {
     }
 
     fn cuMemsetD8_v2 | cuMemsetD8_v2_ptsz(call, to: u64, value: u8, count: usize) {
-        call.fill(0, to, u32::from(value), 1, count)
+        call.fill_now(to, u32::from(value), 1, count)
     }
 
     fn cuMemsetD16_v2 | cuMemsetD16_v2_ptsz(call, to: u64, value: u16, count: usize) {
-        call.fill(0, to, u32::from(value), 2, count)
+        call.fill_now(to, u32::from(value), 2, count)
     }
 
     fn cuMemsetD32_v2 | cuMemsetD32_v2_ptsz(call, to: u64, value: u32, count: usize) {
-        call.fill(0, to, value, 4, count)
+        call.fill_now(to, value, 4, count)
     }
 }

@@ -6,7 +6,7 @@ use super::codes::{Answer, Code};
 use super::entry::driver_api;
 use super::group::Group;
 use crate::config::{Config, Order};
-use crate::coverage::Counted;
+use crate::exec::Coverage;
 use crate::failure::Failures;
 
 /// An emulated device.
@@ -18,7 +18,7 @@ pub(crate) struct Device {
     pub(crate) pool: usize,
     pub(crate) default_pool: usize,
     pub(crate) failures: Failures,
-    pub(crate) counted: Counted,
+    pub(crate) coverage: Coverage,
 }
 
 /// The primary context of a device.
@@ -72,7 +72,7 @@ impl Driver {
                 pool: 0,
                 default_pool: 0,
                 failures: Failures::default(),
-                counted: Counted::default(),
+                coverage: Coverage::default(),
             },
         );
         self.make_default_pool(ordinal);

@@ -11,6 +11,7 @@ use super::work::{Place, StreamName, Work};
 use super::{Call, Driver};
 use crate::clock::Clock;
 use crate::exec::Grid;
+use crate::memory::{Stage, Token};
 
 /// A graph.
 #[derive(Debug, Default)]
@@ -55,6 +56,16 @@ impl NodeWork {
     }
 }
 
+impl NodeWork {
+    /// The memory that it allocates.
+    fn allocates(&self) -> Option<Token> {
+        match self {
+            Self::Work(Work::Allocate(token)) => Some(*token),
+            _ => None,
+        }
+    }
+}
+
 /// A graph ready to be launched.
 #[derive(Debug)]
 pub(crate) struct Exec {
@@ -85,6 +96,43 @@ impl Driver {
         let handle = self.new_handle();
         self.graphs.insert(handle, Graph::default());
         handle
+    }
+
+    /// Takes a graph away, with the memory that nothing else uses; gives back its user objects.
+    pub(crate) fn drop_graph(&mut self, handle: usize) -> HashMap<usize, u32> {
+        let Some(graph) = self.graphs.remove(&handle) else {
+            return HashMap::new();
+        };
+        self.release_memory(graph.nodes.values().map(|node| &node.work));
+        graph.objects
+    }
+
+    /// Frees what nodes that are gone allocated. What is in use belongs to whoever frees it.
+    fn release_memory<'a>(&mut self, nodes: impl Iterator<Item = &'a NodeWork>) {
+        for token in nodes.filter_map(NodeWork::allocates) {
+            let mut others = self
+                .graphs
+                .values()
+                .flat_map(|graph| graph.nodes.values().map(|node| &node.work))
+                .chain(
+                    self.execs
+                        .values()
+                        .flat_map(|exec| exec.nodes.iter().map(|node| &node.work)),
+                );
+            if others.any(|work| work.allocates() == Some(token)) {
+                continue;
+            }
+            let pending = self.ops.values().any(
+                |op| matches!(op.work, Work::Allocate(other) | Work::Free(other) if other == token),
+            );
+            let Some(allocation) = self.memory.get_mut(token) else {
+                continue;
+            };
+            allocation.of_graph = false;
+            if !pending && allocation.stage == Stage::Pending {
+                self.free_now(token);
+            }
+        }
     }
 
     pub(crate) fn graph(&self, handle: usize) -> Answer<&Graph> {
@@ -277,6 +325,7 @@ impl Call {
         for dep in nodes.iter().flat_map(|node| &node.deps) {
             is_sink[*dep] = false;
         }
+        self.take_memory(handle, &nodes)?;
         let ready = self.make_ready(start.context, nodes)?;
         let mut placed = Vec::with_capacity(ready.len());
         for node in ready {
@@ -284,6 +333,32 @@ impl Call {
             placed.push(node);
         }
         self.close_graph(handle, key, &placed, &is_sink)
+    }
+
+    /// What the graph allocates must have been freed since its last launch, unless it was instantiated
+    /// to do so itself.
+    fn take_memory(&mut self, handle: usize, nodes: &[ExecNode]) -> Answer {
+        let frees_itself = self.exec(handle)?.flags & AUTO_FREE != 0;
+        let in_use = |token: &Token| {
+            self.memory
+                .get(*token)
+                .is_some_and(|allocation| !allocation.free_enqueued)
+        };
+        let mut allocated = nodes.iter().filter_map(|node| node.work.allocates());
+        if !frees_itself && allocated.any(|token| in_use(&token)) {
+            return Err(Code::INVALID_VALUE);
+        }
+        for node in nodes {
+            let (allocation, freed) = match node.work {
+                NodeWork::Work(Work::Allocate(token)) => (token, false),
+                NodeWork::Work(Work::Free(token)) => (token, true),
+                _ => continue,
+            };
+            if let Some(allocation) = self.memory.get_mut(allocation) {
+                allocation.free_enqueued = freed;
+            }
+        }
+        Ok(())
     }
 
     /// Makes the grids of all kernels, before anything is enqueued.
@@ -518,7 +593,7 @@ driver_api! {
 
     fn cuGraphDestroy(call, graph: usize) {
         call.graph(graph)?;
-        let objects = call.graphs.remove(&graph).map(|graph| graph.objects).unwrap_or_default();
+        let objects = call.drop_graph(graph);
         call.release_objects(objects);
         Ok(())
     }
@@ -569,8 +644,10 @@ driver_api! {
             // What the graph keeps alive is in use until its launch has ended.
             call.wait(&[last]);
         }
-        let objects = call.execs.remove(&exec).map(|exec| exec.objects).unwrap_or_default();
-        call.release_objects(objects);
+        if let Some(exec) = call.execs.remove(&exec) {
+            call.release_memory(exec.nodes.iter().map(|node| &node.work));
+            call.release_objects(exec.objects);
+        }
         Ok(())
     }
 

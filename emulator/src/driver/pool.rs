@@ -11,10 +11,12 @@ use std::collections::HashSet;
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) device: u32,
-    pub(crate) default: bool,
+    default: bool,
+    /// It takes no more, and goes with the last of its memory.
+    destroyed: bool,
     /// The most bytes it may hold; 0 for no limit.
-    pub(crate) limit: u64,
-    pub(crate) used: u64,
+    limit: u64,
+    used: u64,
     high: u64,
     release_threshold: u64,
     reuse: [i32; 3],
@@ -26,6 +28,7 @@ impl Pool {
         Self {
             device,
             default,
+            destroyed: false,
             limit,
             used: 0,
             high: 0,
@@ -35,7 +38,7 @@ impl Pool {
         }
     }
 
-    pub(crate) fn take(&mut self, bytes: u64) {
+    fn take(&mut self, bytes: u64) {
         self.used += bytes;
         self.high = self.high.max(self.used);
     }
@@ -55,11 +58,42 @@ impl Driver {
         }
     }
 
+    /// Takes back what was freed.
+    pub(crate) fn give_back_to_pool(&mut self, handle: usize, bytes: u64) {
+        if let Some(pool) = self.pools.get_mut(&handle) {
+            pool.used = pool.used.saturating_sub(bytes);
+        }
+        self.forget_pool(handle);
+    }
+
+    fn forget_pool(&mut self, handle: usize) {
+        if self
+            .pools
+            .get(&handle)
+            .is_some_and(|pool| pool.destroyed && pool.used == 0)
+        {
+            self.pools.remove(&handle);
+        }
+    }
+
+    /// Takes memory from a pool, as far as it may hold more.
+    pub(crate) fn take_from_pool(&mut self, handle: usize, bytes: u64) -> Answer {
+        let pool = self.pool(handle)?;
+        if pool.limit != 0 && pool.used.saturating_add(bytes) > pool.limit {
+            return Err(Code::OUT_OF_MEMORY);
+        }
+        pool.take(bytes);
+        Ok(())
+    }
+
     fn pool(&mut self, handle: usize) -> Answer<&mut Pool> {
         if !self.initialised {
             return Err(Code::NOT_INITIALIZED);
         }
-        self.pools.get_mut(&handle).ok_or(Code::INVALID_HANDLE)
+        match self.pools.get_mut(&handle) {
+            Some(pool) if !pool.destroyed => Ok(pool),
+            _ => Err(Code::INVALID_HANDLE),
+        }
     }
 }
 
@@ -150,7 +184,8 @@ driver_api! {
             return Err(Code::INVALID_VALUE);
         }
         // What was allocated stays until it is freed.
-        call.pools.remove(&pool);
+        call.pool(pool)?.destroyed = true;
+        call.forget_pool(pool);
         for device in call.devices.values_mut() {
             if device.pool == pool {
                 device.pool = device.default_pool;

@@ -17,7 +17,8 @@ const SLICE: u64 = 20_000;
 const SPIN_PAUSE: Duration = Duration::from_micros(50);
 
 /// What helps against operations without an order.
-const CURE: &str = "let one stream wait for an event recorded on the other, or synchronise in between";
+const CURE: &str =
+    "let one stream wait for an event recorded on the other, or synchronise in between";
 
 /// How far a step brought an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,13 +83,17 @@ impl Driver {
             && let Some(device) = self.devices.get_mut(&op.info.device)
             && device.config.coverage
         {
-            device.counted.add(grid);
+            let program = grid.program();
+            let name = program.kernels().first().map_or("", |kernel| &kernel.name);
+            device.coverage.add(grid, &format!("{name}.ptx"));
         }
         if !failed {
+            let mut told = false;
             for (token, access, set) in op.touched.take() {
                 let Some(allocation) = self.memory.get_mut(token) else {
                     continue;
                 };
+                told |= allocation.host_visible() && access != Access::Read;
                 if allocation.history.is_empty()
                     && let Some(group) = self.groups.get_mut(&op.info.group)
                 {
@@ -98,6 +103,10 @@ impl Driver {
                 if let Some(conflict) = conflict {
                     self.report_conflict(&op, token, &conflict);
                 }
+            }
+            // What a kernel writes where the host can look may have told it that all before is done.
+            if told && matches!(op.work, Work::Kernel(_)) {
+                self.host_joins(op.info.group, &op.clock);
             }
         }
     }
@@ -264,8 +273,11 @@ impl Call {
         };
         if let Work::Host(call) = op.work {
             op.running = true;
+            let (clock, group) = (op.clock.clone(), op.info.group);
             self.outside(|| call.run());
             self.end(id, false);
+            // The function may have told the host that all before it is done.
+            self.host_joins(group, &clock);
             return Step::Ended;
         }
         // Out of the table while it runs, so that it and the rest can be borrowed at once.

@@ -16,8 +16,8 @@ mod list {
     include!(concat!(env!("OUT_DIR"), "/functions.rs"));
 }
 
-pub(crate) use list::{FUNCTIONS, address};
 use list::per_thread_address;
+pub(crate) use list::{FUNCTIONS, address};
 
 /// A function that is listed but not built: says its name once.
 extern "C" fn absent<const INDEX: usize>() -> u32 {
@@ -131,5 +131,7 @@ mod tests {
             find("cuMemsetD8Async", 12000, 0),
             find("cuMemsetD8Async", 12000, 2)
         );
+        assert_eq!(find("cuCtxCreate", 3020, 0), Ok(at("cuCtxCreate_v2")));
+        assert_eq!(find("cuCtxCreate", 12000, 0), Ok(at("cuCtxCreate_v3")));
     }
 }

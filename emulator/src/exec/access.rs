@@ -10,7 +10,7 @@ use super::local::{LocalMemory, lanes};
 use super::memory::{Access, GlobalMemory, MemoryFault, Window};
 use super::races::GlobalRaces;
 use super::shared::{SharedMemory, Strength, Who};
-use super::space::{Place, SHARED, Space};
+use super::space::{Place, SHARED, SHARED_STRIDE, Space};
 use super::sync::Lanes;
 use super::trouble::Trouble;
 use super::types::{Type, mask as low_bits, sign_extend};
@@ -106,20 +106,26 @@ impl<M: GlobalMemory> Reach<'_, M> {
         }
         if let Some((low, high)) = global_range(target.space, &addresses, mask)
             && let Some(window) = self.window_of(low, high, size, &addresses, mask)
-            && self.load_window(frame, mask, &window, &addresses, ty, to)?
+            && self.load_window(frame, mask, &window, &addresses, ty, order, to)
         {
             return Ok(());
         }
         if target.space == Space::Local && to.len() == 1 && size == 4 && mask == u32::MAX {
             let offset = addresses[0];
             if addresses.iter().all(|address| *address == offset)
-                && offset % 4 == 0
+                && offset.is_multiple_of(4)
                 && offset + 4 <= u64::from(frame.local_end)
                 && let (Reg::W(to), Some(row)) = (to[0].reg, self.local.row(offset as u32))
             {
                 frame.put_words(to, mask, row);
                 return Ok(());
             }
+        }
+        if !order.strong
+            && size <= 16
+            && let Some(base) = shared_base(target.space, &addresses, mask)
+        {
+            return self.load_shared(frame, mask, base, &addresses, ty, order, to);
         }
         // A load that changes none of the registers of its address can be run again.
         let again = to.iter().all(|to| to.reg != target.base);
@@ -155,6 +161,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
 
     /// False if a lane has to be looked at by itself.
     #[inline]
+    #[expect(clippy::too_many_arguments, reason = "the parts of one load")]
     fn load_window(
         &mut self,
         frame: &mut Frame,
@@ -162,15 +169,18 @@ impl<M: GlobalMemory> Reach<'_, M> {
         window: &Window,
         addresses: &[u64; 32],
         ty: Type,
+        order: Ordering,
         to: &[Dest],
-    ) -> Result<bool, Trouble> {
+    ) -> bool {
         let element = ty.bytes();
         let size = element * to.len() as u32;
         let bytes = self.memory.bytes(window);
-        if let Some(written) = &bytes.written {
+        if let Some(written) = &bytes.written
+            && !order.masked
+        {
             let unwritten = |lane: usize| !any(written, addresses[lane] - window.start, size);
             if lanes(mask).any(unwritten) {
-                return Ok(false);
+                return false;
             }
         }
         let data = &*bytes.data;
@@ -183,7 +193,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
                     if dense && to_usize(size) == 4 {
                         let start = to_usize_wide(addresses[0] - window.start);
                         let Some(piece) = data.get(start..start + 128) else {
-                            return Ok(false);
+                            return false;
                         };
                         for (word, bytes) in row.iter_mut().zip(piece.chunks_exact(4)) {
                             *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -221,7 +231,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
             }
         }
         self.touch(window, addresses, mask, size, dense, Access::Read);
-        Ok(true)
+        true
     }
 
     #[inline]
@@ -257,6 +267,143 @@ impl<M: GlobalMemory> Reach<'_, M> {
         if run.start != run.end {
             self.memory.touch(window, run, access);
         }
+    }
+
+    /// Loads from the block's own shared memory; all registers are set at the end, so that it can be run
+    /// again.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "the parts of one load")]
+    fn load_shared(
+        &mut self,
+        frame: &mut Frame,
+        mask: u32,
+        base: u64,
+        addresses: &[u64; 32],
+        ty: Type,
+        order: Ordering,
+        to: &[Dest],
+    ) -> Result<(), Trouble> {
+        let element = ty.bytes();
+        let size = element * to.len() as u32;
+        let mut rows = [[0; 32]; 4];
+        let whole = element <= 8 && to.len() <= 4;
+        for lane in lanes(mask) {
+            let offset = addresses[lane] - base;
+            let who = Who {
+                warp: self.warp,
+                lane,
+            };
+            let mut done = whole && offset.is_multiple_of(u64::from(size));
+            if done {
+                for (at, row) in (0_u64..).zip(&mut rows[..to.len()]) {
+                    let shared = &mut self.shared[self.rank];
+                    let offset = offset + at * u64::from(element);
+                    let value = match element {
+                        1 => shared.quick_load::<1>(who, offset),
+                        2 => shared.quick_load::<2>(who, offset),
+                        4 => shared.quick_load::<4>(who, offset),
+                        _ => shared.quick_load::<8>(who, offset),
+                    };
+                    match value {
+                        Some(value) => row[lane] = value,
+                        None => done = false,
+                    }
+                }
+            }
+            if !done {
+                let mut bytes = [0; 16];
+                let bytes = &mut bytes[..to_usize(size)];
+                let place = Place::Shared(None, offset);
+                self.load_bytes(frame.local_end, lane, place, order, bytes)
+                    .map_err(|trouble| {
+                        blame(
+                            Trouble {
+                                retries: true,
+                                ..trouble
+                            },
+                            lane,
+                            addresses[lane],
+                        )
+                    })?;
+                if !whole {
+                    // Sixteen bytes in one register.
+                    let mut wide = [0; 16];
+                    wide.copy_from_slice(bytes);
+                    rows[0][lane] = u128::from_le_bytes(wide) as u64;
+                    rows[1][lane] = (u128::from_le_bytes(wide) >> 64) as u64;
+                    continue;
+                }
+                for (row, bytes) in rows.iter_mut().zip(bytes.chunks_exact(to_usize(element))) {
+                    let mut wide = [0; 8];
+                    wide[..bytes.len()].copy_from_slice(bytes);
+                    row[lane] = u64::from_le_bytes(wide);
+                }
+            }
+        }
+        if let (
+            [
+                Dest {
+                    reg: Reg::Q(index), ..
+                },
+            ],
+            false,
+        ) = (to, whole)
+        {
+            frame.put_doubles(*index, mask, &rows[0]);
+            frame.put_doubles(*index + 1, mask, &rows[1]);
+            return Ok(());
+        }
+        for (row, to) in rows.iter().zip(to) {
+            match (element, to.reg) {
+                (4, Reg::W(index)) => frame.put_words(index, mask, &row.map(|value| value as u32)),
+                (8, Reg::D(index)) => frame.put_doubles(index, mask, row),
+                _ => frame.write(*to, mask, &row.map(|value| extend(value, ty, to.bits))),
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "the parts of one store")]
+    fn store_shared(
+        &mut self,
+        frame: &Frame,
+        mask: u32,
+        base: u64,
+        addresses: &[u64; 32],
+        size: u32,
+        order: Ordering,
+        from: Reg,
+    ) -> Result<(), Trouble> {
+        *self.changed = true;
+        for lane in lanes(mask) {
+            let offset = addresses[lane] - base;
+            let value = frame.lane(from, lane);
+            let who = Who {
+                warp: self.warp,
+                lane,
+            };
+            let shared = &mut self.shared[self.rank];
+            let done = match size {
+                1 => shared.quick_store::<1>(who, offset, value),
+                2 => shared.quick_store::<2>(who, offset, value),
+                4 => shared.quick_store::<4>(who, offset, value),
+                _ => shared.quick_store::<8>(who, offset, value),
+            };
+            if !done {
+                let bytes = value.to_le_bytes();
+                let place = Place::Shared(None, offset);
+                self.store_bytes(
+                    frame.local_end,
+                    lane,
+                    place,
+                    order,
+                    &bytes[..to_usize(size)],
+                )
+                .map_err(|trouble| blame(trouble, lane, addresses[lane]))?;
+            }
+        }
+        Ok(())
     }
 
     fn load_lane(
@@ -298,10 +445,13 @@ impl<M: GlobalMemory> Reach<'_, M> {
     ) -> Result<(), Trouble> {
         let size = bytes.len() as u32;
         match place {
-            Place::Global(address) => self.load_global(address, bytes, order.strong),
+            Place::Global(address) => self.load_global(address, bytes, order),
             Place::Shared(rank, offset) => {
                 let (rank, who) = self.block_of(rank, lane)?;
                 check_aligned("shared", offset, size)?;
+                if !order.masked && !self.shared[rank].any_written(offset, size) {
+                    return Err(Trouble::uninitialised("shared", offset, size));
+                }
                 for (at, piece) in (0_u64..).step_by(16).zip(bytes.chunks_mut(16)) {
                     let value = self.shared[rank].load(
                         who,
@@ -321,7 +471,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
                     piece.copy_from_slice(&value.to_le_bytes()[..piece.len()]);
                     written |= some;
                 }
-                if written {
+                if written || order.masked || order.copied {
                     Ok(())
                 } else {
                     Err(Trouble::uninitialised("local", u64::from(offset), size))
@@ -384,7 +534,12 @@ impl<M: GlobalMemory> Reach<'_, M> {
         Ok(window)
     }
 
-    fn load_global(&mut self, address: u64, bytes: &mut [u8], strong: bool) -> Result<(), Trouble> {
+    fn load_global(
+        &mut self,
+        address: u64,
+        bytes: &mut [u8],
+        order: Ordering,
+    ) -> Result<(), Trouble> {
         let size = bytes.len() as u32;
         let window = self.global_window(address, size, "load")?;
         if window.host_visible {
@@ -392,10 +547,11 @@ impl<M: GlobalMemory> Reach<'_, M> {
         } else {
             let from = self.memory.bytes(&window);
             let at = address - window.start;
-            if from
-                .written
-                .as_ref()
-                .is_some_and(|written| !any(written, at, size))
+            if !order.masked
+                && from
+                    .written
+                    .as_ref()
+                    .is_some_and(|written| !any(written, at, size))
             {
                 let whose = self.memory.describe(address);
                 let mut trouble = Trouble::uninitialised("global", address, size);
@@ -408,7 +564,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
             }
         }
         if let Some(races) = &mut self.races {
-            races.read(self.block, address, size, strong)?;
+            races.read(self.block, address, size, order.strong)?;
         }
         self.memory
             .touch(&window, address..address + u64::from(size), Access::Read);
@@ -427,7 +583,6 @@ impl<M: GlobalMemory> Reach<'_, M> {
     ) -> Result<(), Trouble> {
         let addresses = addresses(frame, target);
         let size = ty.bytes() * from.len() as u32;
-        *self.changed = true;
         if order.fence {
             self.shared[self.rank].fence(self.warp);
         }
@@ -441,13 +596,20 @@ impl<M: GlobalMemory> Reach<'_, M> {
         if target.space == Space::Local && from.len() == 1 && size == 4 && mask == u32::MAX {
             let offset = addresses[0];
             if addresses.iter().all(|address| *address == offset)
-                && offset % 4 == 0
+                && offset.is_multiple_of(4)
                 && offset + 4 <= u64::from(frame.local_end)
                 && let (Reg::W(from), Some(row)) = (from[0], self.local.row_mut(offset as u32))
             {
                 *row = frame.words[from as usize];
                 return Ok(());
             }
+        }
+        if !order.strong
+            && let [from] = from
+            && size <= 8
+            && let Some(base) = shared_base(target.space, &addresses, mask)
+        {
+            return self.store_shared(frame, mask, base, &addresses, size, order, *from);
         }
         let element = to_usize(ty.bytes());
         for lane in lanes(mask) {
@@ -480,6 +642,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
     ) {
         let size = element * from.len() as u32;
         let dense = is_dense(addresses, mask, size);
+        *self.changed = true;
         let mut bytes = self.memory.bytes(window);
         if let Some(written) = &mut bytes.written {
             if dense {
@@ -545,6 +708,8 @@ impl<M: GlobalMemory> Reach<'_, M> {
         bytes: &[u8],
     ) -> Result<(), Trouble> {
         let size = bytes.len() as u32;
+        // Nobody else sees what a thread does to its own memory.
+        *self.changed |= matches!(place, Place::Global(_) | Place::Shared(..));
         match place {
             Place::Global(address) => {
                 let window = self.global_window(address, size, "store")?;
@@ -638,6 +803,8 @@ impl<M: GlobalMemory> Reach<'_, M> {
             }
             Place::Local(_) | Place::Param(_) => {
                 let order = Ordering {
+                    masked: false,
+                    copied: false,
                     strong: true,
                     fence: false,
                 };
@@ -769,6 +936,18 @@ fn global_range(space: Space, addresses: &[u64; 32], mask: u32) -> Option<(u64, 
     (high < SHARED).then_some((low, high))
 }
 
+/// What to take off the addresses, if all lanes go to their own block's shared memory.
+#[inline(always)]
+fn shared_base(space: Space, addresses: &[u64; 32], mask: u32) -> Option<u64> {
+    let base = match space {
+        Space::Shared => 0,
+        Space::Generic => SHARED,
+        _ => return None,
+    };
+    let own = lanes(mask).all(|lane| addresses[lane].wrapping_sub(base) < SHARED_STRIDE);
+    own.then_some(base)
+}
+
 /// Whether all 32 lanes follow one another without a gap.
 #[inline(always)]
 fn is_dense(addresses: &[u64; 32], mask: u32, size: u32) -> bool {
@@ -820,7 +999,7 @@ fn extend(value: u64, ty: Type, bits: u32) -> u64 {
 }
 
 fn check_aligned(space: &str, address: u64, size: u32) -> Result<(), Trouble> {
-    if address % u64::from(size) == 0 {
+    if address.is_multiple_of(u64::from(size)) {
         Ok(())
     } else {
         Err(Trouble::misaligned(space, address, size))

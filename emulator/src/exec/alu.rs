@@ -1,7 +1,7 @@
 //! The instructions that compute a value or a predicate from registers and nothing else, and how they
 //! are read from an opcode and its modifiers.
 
-use super::alu_float::{self, Clamp, Float, FloatOp, FloatOrder, Property};
+use super::alu_float::{self, Clamp, Float, FloatOp, FloatOrder};
 use super::alu_int::{self, Int, IntOp, Order, Permute};
 use super::approx::{Approx, ApproxOp};
 use super::convert::{Convert, Pack};
@@ -156,10 +156,6 @@ impl<'a> Modifiers<'a> {
     pub(crate) fn all_used(&self) -> bool {
         self.left.is_empty()
     }
-
-    pub(crate) fn rest(&self) -> &[&'a str] {
-        &self.left
-    }
 }
 
 /// Reads a computing instruction; `None` if it is none, or one that PTX does not have. `operands` is
@@ -183,10 +179,12 @@ pub(crate) fn parse(opcode: &str, modifiers: &[&str], operands: usize) -> Option
 }
 
 fn parse_typed(opcode: &str, words: &mut Modifiers<'_>, operands: usize) -> Option<Signature> {
-    // The type stands last, but for `shf` and `prmt`.
-    let ty = *words.rest().last()?;
-    let ty = Type::parse(ty)?;
-    words.left.pop();
+    // The type stands last, but for `.relu` behind some packed ones.
+    let at = words
+        .left
+        .iter()
+        .rposition(|word| Type::parse(word).is_some())?;
+    let ty = Type::parse(words.left.remove(at))?;
     match ty.kind() {
         Kind::Unsigned | Kind::Signed => parse_integer(opcode, words, ty),
         Kind::Bits => parse_bits(opcode, words, ty),
@@ -594,7 +592,7 @@ pub(crate) fn parse_comparison(
     }
 }
 
-fn parse_set(words: &mut Modifiers<'_>) -> Option<Signature> {
+pub(crate) fn parse_set(words: &mut Modifiers<'_>) -> Option<Signature> {
     let ftz = words.take("ftz");
     let from = Type::parse(words.left.pop()?)?;
     let to = Type::parse(words.left.pop()?)?;
@@ -670,7 +668,8 @@ fn parse_pack(words: &mut Modifiers<'_>, operands: usize) -> Option<Signature> {
     let (signed, bits) = words.find(|word| {
         let signed = word.starts_with('s');
         let bits = word.strip_prefix(['s', 'u'])?.parse().ok()?;
-        [2, 4, 8, 16].contains(&bits).then_some((signed, bits))
+        let fits = [2, 4, 8, 16].contains(&bits) && (bits <= 8) == merges;
+        fits.then_some((signed, bits))
     })?;
     let alu = Alu::Pack(Pack {
         bits,

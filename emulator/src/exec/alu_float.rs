@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 
+use super::half;
 use super::number::{Format, Number, Round};
 
 /// What is done to a result last.
@@ -74,6 +75,8 @@ impl Float {
         }
         let result = if self.round == Round::Nearest && self.is_native() {
             self.native(op, a, b, c)
+        } else if let Some(result) = self.by_double(op, a, b, c) {
+            result
         } else {
             let number = |bits| Number::decode(format, bits);
             let exact = match op {
@@ -99,10 +102,25 @@ impl Float {
         matches!(self.format, Format::F32 | Format::F64)
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "32-bit patterns travel in 64 bits"
-    )]
+    /// Sums and products of 16-bit numbers, which a double holds exactly or but for the last bit.
+    fn by_double(self, op: FloatOp, a: u64, b: u64, c: u64) -> Option<u64> {
+        if self.round != Round::Nearest || !matches!(self.format, Format::F16 | Format::Bf16) {
+            return None;
+        }
+        let value = |bits| half::to_double(self.format, bits);
+        let result = match op {
+            FloatOp::Add => half::add_odd(value(a)?, value(b)?),
+            FloatOp::Sub => half::add_odd(value(a)?, -value(b)?),
+            FloatOp::Mul => value(a)? * value(b)?,
+            FloatOp::Fma => half::add_odd(value(a)? * value(b)?, value(c)?),
+            _ => return None,
+        };
+        if result.is_nan() {
+            return Some(self.format.nan());
+        }
+        half::from_double(self.format, result)
+    }
+
     fn native(self, op: FloatOp, a: u64, b: u64, c: u64) -> u64 {
         macro_rules! compute {
             ($a:expr, $b:expr, $c:expr) => {

@@ -251,7 +251,7 @@ fn shift_left(int: Int, a: u64, b: u64) -> u64 {
 
 fn bfind(int: Int, x: i128) -> Option<u32> {
     let bits = int.wrap(if x < 0 { !x } else { x });
-    (bits != 0).then(|| 63 - bits.leading_zeros())
+    (bits != 0).then(|| bits.ilog2())
 }
 
 fn bit_field_extract(int: Int, a: u64, position: u64, length: u64) -> u64 {

@@ -3,6 +3,7 @@
 //! The ISA bounds their error and does not define their bits, so results differ from a GPU's in the
 //! last places; special values are exact.
 
+use super::half;
 use super::number::{Format, Number, Round};
 
 /// An approximate function.
@@ -96,9 +97,18 @@ impl ApproxOp {
 }
 
 pub(crate) fn to_f64(format: Format, bits: u64) -> f64 {
+    if let Some(value) = half::to_double(format, bits) {
+        return value;
+    }
     f64::from_bits(Number::decode(format, bits).encode(Format::F64, Round::Nearest))
 }
 
 fn from_f64(format: Format, value: f64) -> u64 {
+    if value.is_nan() {
+        return format.nan();
+    }
+    if let Some(bits) = half::from_double(format, value) {
+        return bits;
+    }
     Number::decode(Format::F64, value.to_bits()).encode(format, Round::Nearest)
 }

@@ -48,7 +48,7 @@ pub(crate) struct Arrival {
 
 #[derive(Debug, Default)]
 pub(crate) struct Barriers {
-    barriers: [Waiting; BARRIERS],
+    waiting: [Waiting; BARRIERS],
     pub(crate) opened: Vec<Opened>,
     /// The threads of the block that have not ended.
     pub(crate) live: u32,
@@ -62,7 +62,7 @@ pub(crate) struct Barriers {
 impl Barriers {
     /// Counts an arrival; false if the barrier already waits for another number of threads.
     pub(crate) fn arrive(&mut self, arrival: Arrival) -> bool {
-        let barrier = &mut self.barriers[arrival.id % BARRIERS];
+        let barrier = &mut self.waiting[arrival.id % BARRIERS];
         if barrier.arrived > 0 && barrier.expected != arrival.expected {
             return false;
         }
@@ -90,7 +90,7 @@ impl Barriers {
     }
 
     fn check(&mut self, id: usize) {
-        let barrier = &mut self.barriers[id];
+        let barrier = &mut self.waiting[id];
         let complete = match barrier.expected {
             Some(expected) => barrier.counted >= expected,
             None => barrier.arrived >= self.live,
@@ -117,7 +117,7 @@ impl Barriers {
     }
 
     pub(crate) fn waiting(&self, id: usize) -> Waiting {
-        self.barriers[id % BARRIERS]
+        self.waiting[id % BARRIERS]
     }
 
     /// A warp passed a join.

@@ -52,7 +52,7 @@ impl Block {
         let launch = &ground.setting.launch;
         let threads: u32 = launch.block.iter().product();
         let warps = threads.div_ceil(32);
-        let kernel = ground.program.kernel_function(launch.kernel);
+        let kernel = Program::kernel_function(launch.kernel);
         let mut block = Self {
             place,
             warps: Vec::new(),

@@ -7,6 +7,8 @@ use super::program::{Kernel, Program, SharedVariable};
 
 /// The most threads of a block, and the most of each extent.
 const BLOCK: (u64, [u32; 3]) = (1024, [1024, 1024, 64]);
+/// More shared memory than any block has.
+const SHARED: u32 = 1 << 20;
 const GRID: [u32; 3] = [i32::MAX as u32, 65535, 65535];
 
 /// Checks a launch against its kernel.
@@ -20,7 +22,7 @@ pub(crate) fn launch(program: &Program, launch: &Launch) -> Result<(), Box<Fault
         return Err(fault(FaultKind::InvalidLaunch, "", message));
     };
     check_supported(kernel)?;
-    if !program.functions()[program.kernel_function(launch.kernel)].has_body {
+    if !program.functions()[Program::kernel_function(launch.kernel)].has_body {
         let message = "the kernel is declared in this module, but not defined".to_owned();
         return Err(fault(FaultKind::InvalidLaunch, &kernel.name, message));
     }
@@ -84,6 +86,12 @@ pub(crate) fn launch(program: &Program, launch: &Launch) -> Result<(), Box<Fault
         return refuse(format!(
             "clusters of {:?} blocks for a kernel that requires {required:?}",
             launch.cluster
+        ));
+    }
+    let shared = kernel.shared_bytes.saturating_add(launch.dynamic_shared);
+    if shared > SHARED {
+        return refuse(format!(
+            "{shared} bytes of shared memory, where a block has {SHARED} at most"
         ));
     }
     if launch.params.len() < kernel.param_bytes as usize {
@@ -153,14 +161,14 @@ pub(crate) fn setting(program: &Program, launch: Launch) -> Setting {
                 size: Some(size),
                 align,
             } => {
-                let start = end.next_multiple_of(align.max(1));
+                let start = end.checked_next_multiple_of(align.max(1)).unwrap_or(end);
                 shared_offsets[*at] = start;
                 end = start.saturating_add(size);
             }
             SharedVariable { size: None, align } => dynamic_align = dynamic_align.max(align),
         }
     }
-    let dynamic = end.next_multiple_of(dynamic_align);
+    let dynamic = end.checked_next_multiple_of(dynamic_align).unwrap_or(end);
     for at in &kernel.shared {
         if program.shared()[*at].size.is_none() {
             shared_offsets[*at] = dynamic;
@@ -174,7 +182,6 @@ pub(crate) fn setting(program: &Program, launch: Launch) -> Setting {
     let explicit_cluster = kernel.explicit_cluster || launch.cluster != [1, 1, 1];
     let mut setting = Setting {
         granule: kernel.granule,
-        static_shared: end,
         shared_offsets,
         shared_bytes,
         explicit_cluster,

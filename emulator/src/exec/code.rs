@@ -74,6 +74,10 @@ pub(crate) struct Ordering {
     pub(crate) strong: bool,
     /// Acquire, release or both: it also is a fence.
     pub(crate) fence: bool,
+    /// What is loaded is only masked: a bit-field is set in what may hold nothing yet.
+    pub(crate) masked: bool,
+    /// What is loaded only goes to the thread's own memory: a struct is copied, members that hold nothing too.
+    pub(crate) copied: bool,
 }
 
 /// Where an access goes.

@@ -19,7 +19,6 @@ pub(crate) struct Setting {
     pub(crate) launch: Launch,
     /// Where each variable in shared memory lies, by its number; dynamic ones behind the others.
     pub(crate) shared_offsets: Vec<u32>,
-    pub(crate) static_shared: u32,
     pub(crate) shared_bytes: u32,
     pub(crate) granule: u32,
     pub(crate) explicit_cluster: bool,
@@ -191,21 +190,20 @@ impl<M> Context<'_, M> {
     pub(crate) fn new_frame(&mut self, function: usize, warp: WarpPlace, local_base: u32) -> Frame {
         let described = &self.program.functions()[function];
         let presets = &self.setting.presets[function];
-        let mut frame = match self.running.pool.take(function) {
-            Some(frame) => frame,
-            None => {
-                let mut frame = Frame {
-                    words: vec![[0; LANES]; described.words as usize],
-                    doubles: vec![[0; LANES]; described.doubles as usize],
-                    predicates: vec![0; described.predicates as usize],
-                    function,
-                    ..Frame::default()
-                };
-                for (reg, value) in &presets.fixed {
-                    set_all(&mut frame, *reg, &[*value; LANES]);
-                }
-                frame
+        let mut frame = if let Some(frame) = self.running.pool.take(function) {
+            frame
+        } else {
+            let mut frame = Frame {
+                words: vec![[0; LANES]; described.words as usize],
+                doubles: vec![[0; LANES]; described.doubles as usize],
+                predicates: vec![0; described.predicates as usize],
+                function,
+                ..Frame::default()
+            };
+            for (reg, value) in &presets.fixed {
+                set_all(&mut frame, *reg, &[*value; LANES]);
             }
+            frame
         };
         frame.local_base = local_base;
         frame.local_end = local_base + described.local_bytes;

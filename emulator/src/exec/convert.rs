@@ -1,6 +1,7 @@
 //! What `cvt` computes, between all types, on bits.
 
 use super::alu_int::Int;
+use super::half;
 use super::number::{Format, Number, Round};
 use super::types::{Kind, Type, mask, sign_extend};
 
@@ -25,12 +26,12 @@ impl Convert {
         let (to, from) = (self.to, self.from);
         match (to.kind(), from.kind()) {
             (Kind::Packed, Kind::Float) => {
-                let format = self.format(to);
-                let part = |bits| self.between_formats(self.format(from), format, bits);
+                let format = Self::format(to);
+                let part = |bits| self.between_formats(Self::format(from), format, bits);
                 part(a) << format.bits() | part(b)
             }
             (Kind::Packed, Kind::Packed) => {
-                let (source, target) = (self.format(from), self.format(to));
+                let (source, target) = (Self::format(from), Self::format(to));
                 let low = a & mask(source.bits());
                 let high = a >> source.bits() & mask(source.bits());
                 self.between_formats(source, target, high) << target.bits()
@@ -40,16 +41,16 @@ impl Convert {
                 if to == Type::Tf32 {
                     self.to_tf32(a)
                 } else {
-                    self.between_formats(self.format(from), self.format(to), a)
+                    self.between_formats(Self::format(from), Self::format(to), a)
                 }
             }
-            (Kind::Float, _) => self.from_integer(a),
-            (_, Kind::Float) => self.to_integer(a),
+            (Kind::Float, _) => self.integer_to_float(a),
+            (_, Kind::Float) => self.float_to_integer(a),
             _ => self.between_integers(a),
         }
     }
 
-    fn format(self, of: Type) -> Format {
+    fn format(of: Type) -> Format {
         of.format().unwrap_or(Format::F32)
     }
 
@@ -73,8 +74,8 @@ impl Convert {
         )
     }
 
-    fn from_integer(self, a: u64) -> u64 {
-        let format = self.format(self.to);
+    fn integer_to_float(self, a: u64) -> u64 {
+        let format = Self::format(self.to);
         let number = Number::from_integer(integer(Self::int(self.from), a));
         self.clamp(
             format,
@@ -82,8 +83,8 @@ impl Convert {
         )
     }
 
-    fn to_integer(self, a: u64) -> u64 {
-        let (format, to) = (self.format(self.from), Self::int(self.to));
+    fn float_to_integer(self, a: u64) -> u64 {
+        let (format, to) = (Self::format(self.from), Self::int(self.to));
         let a = if self.ftz { format.flush(a) } else { a };
         match Number::decode(format, a).to_integer(self.round.unwrap_or(Round::Zero)) {
             Some(value) => wrap(value.clamp(to.min(), to.max()), to.bits),
@@ -97,8 +98,14 @@ impl Convert {
         if from.is_nan(a) {
             return self.clamp(to, nan_between(from, to, a));
         }
-        let number = Number::decode(from, a);
         let round = self.round.unwrap_or(Round::Nearest);
+        let quick = (round == Round::Nearest && !self.integral && !self.ftz && !self.satfinite)
+            .then(|| half::from_double(to, half::to_double(from, a)?))
+            .flatten();
+        if let Some(result) = quick {
+            return self.clamp(to, result);
+        }
+        let number = Number::decode(from, a);
         let result = if self.integral {
             integral(number, round).encode(to, round)
         } else {

@@ -2,6 +2,13 @@
 //!
 //! Each does what [`Alu::eval`] does for one lane; [`Fast::of`] says which computations are here.
 
+#![allow(
+    clippy::float_cmp,
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::verbose_bit_mask,
+    reason = "these are the comparisons and shifts that the instructions name, NaN included"
+)]
+
 use super::alu::{Alu, Comparison};
 use super::alu_float::{Clamp, Float, FloatOp, FloatOrder};
 use super::alu_int::{Int, IntOp, Order};

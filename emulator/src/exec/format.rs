@@ -417,8 +417,8 @@ mod tests {
     fn formats_numbers_with_a_point() {
         let bits = |value: f64| value.to_bits();
         assert_eq!(
-            formatted("%f %.2f %8.3f|", &[bits(1.5), bits(2.675), bits(-3.14159)]),
-            "1.500000 2.67   -3.142|"
+            formatted("%f %.2f %8.3f|", &[bits(1.5), bits(2.675), bits(-3.25)]),
+            "1.500000 2.67   -3.250|"
         );
         assert_eq!(
             formatted("%e %.0e %E", &[bits(12345.678), bits(5.0), bits(1e-10)]),

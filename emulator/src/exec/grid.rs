@@ -95,7 +95,8 @@ impl Grid {
         let stride = random.as_mut().map_or(1, |random| coprime(random, total));
         let running = Running {
             counts: vec![0; program.code().len()],
-            races: setting.launch.check_global_races.then(GlobalRaces::default),
+            races: (setting.launch.check_global_races && !setting.launch.cooperative)
+                .then(GlobalRaces::default),
             ..Running::default()
         };
         Ok(Self {
@@ -170,7 +171,7 @@ impl Grid {
             // A block that waits for others must not keep them from starting.
             let cluster = &mut self.clusters[at];
             cluster.turns += 1;
-            let waits = !self.running.changed || cluster.turns % LONG == 0;
+            let waits = !self.running.changed || cluster.turns.is_multiple_of(LONG);
             stuck = if self.running.steps == before {
                 stuck + 1
             } else {

@@ -71,6 +71,7 @@ pub struct Launch {
     pub order: Order,
     /// The warp instructions the launch may take in all; 0 for no limit.
     pub step_budget: u64,
-    /// Report unordered accesses of global memory by two blocks.
+    /// Report unordered accesses of global memory by two blocks; not for a cooperative launch, whose
+    /// blocks can wait for one another.
     pub check_global_races: bool,
 }

@@ -3,8 +3,6 @@
 //!
 //! Every byte knows whether it was written since the function that owns it was entered.
 
-use super::trouble::Trouble;
-
 pub(crate) const LANES: usize = 32;
 
 #[derive(Debug, Default)]
@@ -33,29 +31,20 @@ impl LocalMemory {
         }
     }
 
-    /// Loads 1, 2, 4 or 8 bytes at an aligned offset that lies below `end`.
-    pub(crate) fn load(&self, lane: usize, offset: u32, size: u32) -> Result<u64, Trouble> {
-        let (value, written) = self.peek(lane, offset, size);
-        if written {
-            Ok(value)
-        } else {
-            Err(Trouble::uninitialised("local", u64::from(offset), size))
-        }
-    }
-
-    /// The value, and whether any byte of it was written.
+    /// The value, and whether any byte of the eight aligned ones around it was written: a copy of a struct
+    /// reads its padding too, byte by byte.
     pub(crate) fn peek(&self, lane: usize, offset: u32, size: u32) -> (u64, bool) {
         let at = offset as usize / 4;
         let word = |at: usize| self.words.get(at).map_or(0, |row| row[lane]);
         let written = |at: usize| self.written.get(at).map_or(0, |row| row[lane]);
+        let some = written(at & !1) | written(at | 1) != 0;
         if size == 8 {
             let value = u64::from(word(at)) | u64::from(word(at + 1)) << 32;
-            return (value, written(at) | written(at + 1) != 0);
+            return (value, some);
         }
         let byte = offset % 4;
-        let mask = byte_mask(size) << byte;
         let value = u64::from(word(at) >> (8 * byte)) & super::types::mask(8 * size);
-        (value, written(at) & mask != 0)
+        (value, some)
     }
 
     pub(crate) fn store(&mut self, lane: usize, offset: u32, size: u32, value: u64) {
@@ -72,13 +61,6 @@ impl LocalMemory {
             words[lane] = kept | (value as u32 & bits) << (8 * byte);
             written[lane] |= byte_mask(size) << byte;
         }
-    }
-
-    /// Whether the bytes of a thread were written, one by one.
-    pub(crate) fn is_written(&self, lane: usize, offset: u32) -> bool {
-        self.written
-            .get(offset as usize / 4)
-            .is_some_and(|row| row[lane] >> (offset % 4) & 1 == 1)
     }
 
     /// The word of every lane at an offset, if each is there and was written.

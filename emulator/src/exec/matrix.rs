@@ -160,19 +160,27 @@ impl MatrixOp {
             }
             MatrixKind::LoadFragment(fragment, to) => {
                 fragment.visit(see);
-                to.iter_mut().for_each(|to| see(&mut to.reg, Role::Sets));
+                for to in to {
+                    see(&mut to.reg, Role::Sets);
+                }
             }
             MatrixKind::StoreFragment(fragment, from) => {
                 fragment.visit(see);
-                from.iter_mut().for_each(|from| see(from, Role::Reads));
+                for from in from {
+                    see(from, Role::Reads);
+                }
             }
             MatrixKind::Load { target, to, .. } => {
                 see(&mut target.base, Role::Reads);
-                to.iter_mut().for_each(|to| see(&mut to.reg, Role::Sets));
+                for to in to {
+                    see(&mut to.reg, Role::Sets);
+                }
             }
             MatrixKind::Store { target, from, .. } => {
                 see(&mut target.base, Role::Reads);
-                from.iter_mut().for_each(|from| see(from, Role::Reads));
+                for from in from {
+                    see(from, Role::Reads);
+                }
             }
             MatrixKind::Transpose { to, from } => {
                 see(from, Role::Reads);
@@ -479,10 +487,10 @@ impl Warp {
                 self.store_matrices(cx, &parts, target, from, *transposed)?;
             }
             MatrixKind::LoadFragment(fragment, to) => {
-                self.load_fragment(cx, &parts, fragment, to)?
+                self.load_fragment(cx, &parts, fragment, to)?;
             }
             MatrixKind::StoreFragment(fragment, from) => {
-                self.store_fragment(cx, &parts, fragment, from)?
+                self.store_fragment(cx, &parts, fragment, from)?;
             }
         }
         cx.shared[cx.place.rank as usize].warp_sync(self.place.index as usize);

@@ -111,6 +111,8 @@ impl Warp {
             if let MBarrierKind::Init { count } = op.kind {
                 let object = initial(frame.lane(count, lane)).to_le_bytes();
                 let order = Ordering {
+                    masked: false,
+                    copied: false,
                     strong: true,
                     fence: false,
                 };

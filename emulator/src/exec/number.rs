@@ -3,8 +3,6 @@
 //! A [`Number`] is a sign, a significand of up to 127 bits and an exponent. Where an operation cannot
 //! keep all bits, the lowest one is set instead ("sticky"), far below what any format keeps.
 
-use std::cmp::Ordering;
-
 /// How a number is laid out in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Format {
@@ -345,7 +343,7 @@ impl Number {
                 }
                 let shift = sa.leading_zeros() - 1;
                 let dividend = sa << shift;
-                let quotient = dividend / sb | u128::from(dividend % sb != 0);
+                let quotient = (dividend / sb) | u128::from(dividend % sb != 0);
                 Finite {
                     negative: a != b,
                     exponent: ea - shift.cast_signed() - eb,
@@ -483,7 +481,7 @@ impl Number {
                         (-exponent).unsigned_abs().saturating_sub(2),
                     );
                     let shift = (-exponent).min(2);
-                    u128::from(round_shift_wide(kept, shift, negative, round))
+                    round_shift_wide(kept, shift, negative, round)
                 };
                 let value = magnitude.cast_signed();
                 if negative {
@@ -493,26 +491,6 @@ impl Number {
                 }
             }
         })
-    }
-
-    pub(crate) fn compare(self, other: Self) -> Option<Ordering> {
-        let side = |negative: bool| {
-            if negative {
-                Ordering::Less
-            } else {
-                Ordering::Greater
-            }
-        };
-        match (self, other) {
-            (Nan, _) | (_, Nan) => None,
-            (Finite { significand: 0, .. }, Finite { significand: 0, .. }) => Some(Ordering::Equal),
-            _ => match self.add(other.negate(), Round::Nearest) {
-                Nan => Some(Ordering::Equal),
-                Infinite { negative } => Some(side(negative)),
-                Finite { significand: 0, .. } => Some(Ordering::Equal),
-                Finite { negative, .. } => Some(side(negative)),
-            },
-        }
     }
 }
 

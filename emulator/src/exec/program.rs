@@ -79,7 +79,7 @@ pub enum VariableSpace {
 }
 
 /// An address to be written into a variable when it is placed: that of another variable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relocation {
     /// Where in the variable.
     pub offset: u64,
@@ -236,7 +236,7 @@ impl Program {
     /// For each micro-operation that a kernel can reach: its function, and file and line of its source,
     /// or its line in the PTX where there is no file.
     pub(crate) fn reachable_lines(&self, kernel: usize) -> Vec<(u32, &str, Option<String>, u32)> {
-        let reached = super::lower::reached(self.functions(), self.kernel_function(kernel));
+        let reached = super::lower::reached(self.functions(), Self::kernel_function(kernel));
         let mut lines = Vec::new();
         for function in reached.iter().map(|at| &self.functions()[*at]) {
             for pc in function.entry..function.end {
@@ -259,7 +259,7 @@ impl Program {
     }
 
     /// The function that a kernel is: kernels come first, in their order.
-    pub(crate) fn kernel_function(&self, kernel: usize) -> usize {
+    pub(crate) fn kernel_function(kernel: usize) -> usize {
         kernel
     }
 

@@ -4,6 +4,7 @@ use super::alu::{self, Alu, Comparison};
 use super::alu_float::{Clamp, Float, FloatOp, FloatOrder};
 use super::alu_int::{Int, Order, add_carry};
 use super::fast::{CmpD, CmpW, Fast, FastCompare};
+use super::half;
 use super::number::{Format, Number, Round};
 use super::random::Random;
 use super::types::{mask, sign_extend};
@@ -533,6 +534,57 @@ fn small_formats_round_to_their_neighbours() {
             let sign = format.negate(0);
             assert_eq!(encode(-middle, Round::Down), sign | pair[1]);
             assert_eq!(encode(-middle, Round::Up), sign | pair[0]);
+        }
+    }
+}
+
+#[test]
+fn halves_by_doubles_are_exact() {
+    for format in [Format::F16, Format::Bf16] {
+        let exact = |bits: u64| Number::decode(format, bits).encode(Format::F64, Round::Nearest);
+        for bits in (0..1 << 16).filter(|bits| !format.is_nan(*bits)) {
+            assert_eq!(
+                half::to_double(format, bits).map(f64::to_bits),
+                Some(exact(bits)),
+                "{bits:x}"
+            );
+        }
+        let mut random = Random::new(14);
+        for _ in 0..200_000 {
+            let value = match random.below(3) {
+                0 => f64::from_bits(random.next()),
+                1 => f64::from_bits(
+                    exact(random.below(1 << 16))
+                        .wrapping_add(random.below(3))
+                        .wrapping_sub(1),
+                ),
+                _ => f64::from_bits(
+                    random.below(2) << 63
+                        | (1023 - 150 + random.below(300)) << 52
+                        | random.next() >> 12,
+                ),
+            };
+            if !value.is_nan() {
+                let wanted =
+                    Number::decode(Format::F64, value.to_bits()).encode(format, Round::Nearest);
+                assert_eq!(half::from_double(format, value), Some(wanted), "{value:e}");
+            }
+            let [a, b, c] = [0; 3].map(|_| random.below(1 << 16));
+            if [a, b, c].iter().any(|bits| format.is_nan(*bits)) {
+                continue;
+            }
+            let number = |bits| Number::decode(format, bits);
+            let sum = number(a).multiply(number(b)).add(number(c), Round::Nearest);
+            let wanted = sum.encode(format, Round::Nearest);
+            let got = float(format, Round::Nearest).eval(FloatOp::Fma, [a, b, c]);
+            assert_eq!(got, wanted, "{format:?} {a:x} {b:x} {c:x}");
+            let wanted = number(a)
+                .add(number(b), Round::Nearest)
+                .encode(format, Round::Nearest);
+            assert_eq!(
+                float(format, Round::Nearest).eval(FloatOp::Add, [a, b, 0]),
+                wanted
+            );
         }
     }
 }

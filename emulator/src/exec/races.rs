@@ -1,14 +1,14 @@
-//! Races in global memory between the blocks of a grid: on request, since every word is remembered.
+//! Races in global memory between the blocks of a grid: on request, since every byte is remembered.
 //!
 //! Blocks of a grid have no order; only strong operations (atomic, volatile, relaxed and stronger) may
-//! meet. Nothing is known of order made by them, so a cooperative grid forgets all at its barriers.
+//! meet. Nothing is known of order made by them, so a cooperative grid, which has barriers, is not checked.
 
 use std::collections::HashMap;
 
 use super::fault::FaultKind;
 use super::trouble::Trouble;
 
-/// Who used a word: blocks are counted from one.
+/// Who used a byte: blocks are counted from one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Users {
     writer: u64,
@@ -20,7 +20,7 @@ struct Users {
 
 #[derive(Debug, Default)]
 pub(crate) struct GlobalRaces {
-    words: HashMap<u64, Users>,
+    bytes: HashMap<u64, Users>,
 }
 
 impl GlobalRaces {
@@ -32,8 +32,8 @@ impl GlobalRaces {
         strong: bool,
     ) -> Result<(), Trouble> {
         let me = block + 1;
-        for word in words(address, size) {
-            let users = self.words.entry(word).or_default();
+        for byte in bytes(address, size) {
+            let users = self.bytes.entry(byte).or_default();
             let races = users.writer != 0 && users.writer != me && !(strong && users.writer_strong);
             if races {
                 return Err(race("load", address, users.writer - 1));
@@ -53,8 +53,8 @@ impl GlobalRaces {
         strong: bool,
     ) -> Result<(), Trouble> {
         let me = block + 1;
-        for word in words(address, size) {
-            let users = self.words.entry(word).or_default();
+        for byte in bytes(address, size) {
+            let users = self.bytes.entry(byte).or_default();
             let writes =
                 users.writer != 0 && users.writer != me && !(strong && users.writer_strong);
             let other_reads = users.reader != 0 && (users.reader != me || users.several_read);
@@ -70,13 +70,9 @@ impl GlobalRaces {
     }
 }
 
-fn words(address: u64, size: u32) -> impl Iterator<Item = u64> {
-    // Bytes next to one another are no race; smaller accesses are remembered by the byte.
-    let step = if size >= 4 { 4 } else { 1 };
-    let scale = if size >= 4 { 0 } else { 1 << 63 };
-    (address..address + u64::from(size))
-        .step_by(step)
-        .map(move |at| at | scale)
+/// The bytes of an access: neighbours do not race.
+fn bytes(address: u64, size: u32) -> std::ops::Range<u64> {
+    address..address + u64::from(size)
 }
 
 fn race(what: &str, address: u64, other: u64) -> Trouble {

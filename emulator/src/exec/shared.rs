@@ -42,13 +42,19 @@ pub(crate) struct SharedMemory {
     /// One for a byte that was written.
     written: Vec<u8>,
     granule: u32,
+    /// The granule as a shift.
+    shift: u32,
     warps: usize,
     writers: Vec<Writer>,
     /// For each granule and warp: the time of the last read, and its lane in the lowest six bits.
     readers: Vec<u32>,
+    /// For each granule, the time of the last read by anyone.
+    last_read: Vec<u32>,
     now: u32,
     /// `seen[w * warps + v]`: up to which time warp `w` is ordered behind accesses of warp `v`.
     seen: Vec<u32>,
+    /// For each warp, up to which time it is ordered behind all others.
+    floors: Vec<u32>,
     fence: Vec<u32>,
     /// Something was accessed at the present time.
     busy: bool,
@@ -62,11 +68,14 @@ impl SharedMemory {
             bytes: vec![0; size],
             written: vec![0; size],
             granule,
+            shift: granule.trailing_zeros(),
             warps,
             writers: vec![Writer::default(); granules],
             readers: vec![0; granules * warps],
+            last_read: vec![0; granules],
             now: 1,
             seen: vec![0; warps * warps],
+            floors: vec![0; warps],
             fence: vec![0; warps],
             busy: false,
         }
@@ -78,19 +87,17 @@ impl SharedMemory {
         self.order_all();
     }
 
-    pub(crate) fn size(&self) -> u32 {
-        u32::try_from(self.bytes.len()).unwrap_or(u32::MAX)
-    }
-
     /// Orders all that was before all that comes.
     fn order_all(&mut self) {
         if self.now >= LAST_TIME {
             self.writers.fill(Writer::default());
             self.readers.fill(0);
+            self.last_read.fill(0);
             self.now = 1;
         }
         let now = self.now;
         self.seen.fill(now);
+        self.floors.fill(now);
         self.fence.fill(now);
         self.tick();
     }
@@ -121,6 +128,7 @@ impl SharedMemory {
         let members: Vec<usize> = members().collect();
         for member in members {
             self.seen[member * self.warps..][..self.warps].copy_from_slice(&joined);
+            self.set_floor(member);
         }
         self.tick();
     }
@@ -129,6 +137,7 @@ impl SharedMemory {
     pub(crate) fn warp_sync(&mut self, warp: usize) {
         if self.busy && warp < self.warps {
             self.seen[warp * self.warps + warp] = self.now;
+            self.set_floor(warp);
             self.tick();
         }
     }
@@ -144,7 +153,85 @@ impl SharedMemory {
             *seen = (*seen).max(*fence);
             *fence = *seen;
         }
+        self.set_floor(warp);
         self.tick();
+    }
+
+    fn set_floor(&mut self, warp: usize) {
+        let row = &self.seen[warp * self.warps..][..self.warps];
+        self.floors[warp] = row.iter().copied().min().unwrap_or(0);
+    }
+
+    /// Loads up to 8 bytes for one lane where nothing is wrong with it; else the other way has to be gone.
+    #[inline(always)]
+    pub(crate) fn quick_load<const SIZE: usize>(&mut self, who: Who, offset: u64) -> Option<u64> {
+        let at = usize::try_from(offset).ok()?;
+        let end = at.checked_add(SIZE)?;
+        let written: [u8; SIZE] = self.written.get(at..end)?.try_into().ok()?;
+        if at % SIZE != 0 || written.iter().all(|byte| *byte == 0) {
+            return None;
+        }
+        let floor = self.floors[who.warp];
+        let thread = (who.warp * 32 + who.lane) as u16;
+        let lane = who.lane as u32;
+        for index in at >> self.shift..=(end - 1) >> self.shift {
+            let writer = self.writers[index];
+            if writer.time > floor && writer.thread != thread {
+                return None;
+            }
+            let entry = &mut self.readers[index * self.warps + who.warp];
+            let several = *entry >> 6 == self.now && *entry & 63 != lane;
+            *entry = self.now << 6 | if several { SEVERAL } else { lane };
+            self.last_read[index] = self.now;
+        }
+        self.busy = true;
+        let mut wide = [0; 8];
+        wide[..SIZE].copy_from_slice(&self.bytes[at..end]);
+        Some(u64::from_le_bytes(wide))
+    }
+
+    /// Stores up to 8 bytes for one lane where nothing is wrong with it, and says whether it did.
+    #[inline(always)]
+    pub(crate) fn quick_store<const SIZE: usize>(
+        &mut self,
+        who: Who,
+        offset: u64,
+        value: u64,
+    ) -> bool {
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        let Some(end) = at.checked_add(SIZE).filter(|end| *end <= self.bytes.len()) else {
+            return false;
+        };
+        if at % SIZE != 0 {
+            return false;
+        }
+        let floor = self.floors[who.warp];
+        let thread = (who.warp * 32 + who.lane) as u16;
+        for index in at >> self.shift..=(end - 1) >> self.shift {
+            let writer = &mut self.writers[index];
+            let ordered = writer.time <= floor || writer.thread == thread;
+            if !ordered || self.last_read[index] > floor {
+                return false;
+            }
+            *writer = Writer {
+                time: self.now,
+                thread,
+                strong: false,
+            };
+        }
+        self.busy = true;
+        self.bytes[at..end].copy_from_slice(&value.to_le_bytes()[..SIZE]);
+        self.written[at..end].fill(1);
+        true
+    }
+
+    /// Whether some byte of a range was written; a range that is not there does not count as unwritten.
+    pub(crate) fn any_written(&self, offset: u64, size: u32) -> bool {
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        let range = at..at.saturating_add(size as usize);
+        self.written
+            .get(range)
+            .is_none_or(|written| written.contains(&1))
     }
 
     fn range(&self, offset: u64, size: u32) -> Result<usize, Trouble> {
@@ -154,7 +241,7 @@ impl SharedMemory {
         if !inside {
             return Err(self.outside(offset, size));
         }
-        if offset % u64::from(size) != 0 {
+        if !offset.is_multiple_of(u64::from(size)) {
             return Err(Trouble::misaligned("shared", offset, size));
         }
         Ok(offset as usize)
@@ -180,9 +267,6 @@ impl SharedMemory {
     ) -> Result<u128, Trouble> {
         let at = self.range(offset, size)?;
         let end = at + size as usize;
-        if self.written[at..end].iter().all(|written| *written == 0) {
-            return Err(Trouble::uninitialised("shared", offset, size));
-        }
         if let Some(who) = who {
             self.note_read(who, at, size, strength)?;
         }
@@ -258,6 +342,7 @@ impl SharedMemory {
                 let lane = who.lane as u32;
                 let several = *entry >> 6 == self.now && *entry & 63 != lane;
                 *entry = self.now << 6 | if several { SEVERAL } else { lane };
+                self.last_read[index] = self.now;
             }
         }
         Ok(())

@@ -213,7 +213,7 @@ impl<M: GlobalMemory> Job for Execute<'_, '_, M> {
                     }
                 }
                 Op::Select { to, a, b, flag } => {
-                    select(frame, active, *to, *a, *b, frame.flag(*flag))
+                    select(frame, active, *to, *a, *b, frame.flag(*flag));
                 }
                 Op::Compute(compute) => self.compute(active, compute),
                 Op::Sync(sync) if active != 0 => {
@@ -319,7 +319,7 @@ impl<M: GlobalMemory> Execute<'_, '_, M> {
             Op::CopyAsync(copy) => self.copy_async(active, copy)?,
             Op::CopyCommit => lanes(active).for_each(|lane| self.warp.copies.commit(lane)),
             Op::CopyWait(left) => {
-                self.copies_arrive(active, (*left != u32::MAX).then_some(*left))?
+                self.copies_arrive(active, (*left != u32::MAX).then_some(*left))?;
             }
             Op::Convert {
                 to,

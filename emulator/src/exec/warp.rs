@@ -258,8 +258,8 @@ impl Warp {
         };
         let code = cx.code;
         match &code[group.pc as usize].op {
-            Op::Return => self.leave(cx, here)?,
-            Op::Exit => self.exit(cx, here.frame, active)?,
+            Op::Return => self.leave(cx, here),
+            Op::Exit => self.exit(cx, here.frame, active),
             Op::Call(call) => self.call(cx, here, call)?,
             Op::BranchTable { targets, index } => self.branch_table(here, targets, *index)?,
             Op::Sync(op) => self.sync(cx, here, op)?,
@@ -456,11 +456,12 @@ impl Warp {
         Ok(())
     }
 
-    fn leave<M>(&mut self, cx: &mut Context<'_, M>, here: Group) -> Result<(), Trouble> {
+    fn leave<M>(&mut self, cx: &mut Context<'_, M>, here: Group) {
         let frame = &self.frames[here.frame as usize];
         let (parent, call_at, function) = (frame.parent, frame.call, frame.function);
         if parent == NONE {
-            return self.exit(cx, here.frame, here.mask);
+            self.exit(cx, here.frame, here.mask);
+            return;
         }
         let code = cx.code;
         if let Op::Call(call) = &code[call_at as usize].op {
@@ -477,7 +478,6 @@ impl Warp {
             state: State::Ready,
             ..here
         });
-        Ok(())
     }
 
     fn release_lanes<M>(&mut self, cx: &mut Context<'_, M>, at: u32, mask: u32) {
@@ -537,7 +537,7 @@ impl Warp {
     }
 
     /// Ends lanes, in whatever call they are.
-    fn exit<M>(&mut self, cx: &mut Context<'_, M>, frame: u32, mask: u32) -> Result<(), Trouble> {
+    fn exit<M>(&mut self, cx: &mut Context<'_, M>, frame: u32, mask: u32) {
         let mut at = frame;
         while at != NONE {
             let parent = self.frames[at as usize].parent;
@@ -556,7 +556,6 @@ impl Warp {
                 group.state = State::Ready;
             }
         }
-        Ok(())
     }
 
     fn sync<M: GlobalMemory>(
@@ -815,6 +814,25 @@ impl Warp {
         }
     }
 
+    /// The line of the source; that of the call, where the function called has none.
+    fn source<M>(
+        &self,
+        cx: &Context<'_, M>,
+        pc: u32,
+        frame: Option<&Frame>,
+    ) -> Option<super::fault::SourceLine> {
+        let mut found = cx.program.source(pc);
+        let mut frame = frame;
+        while let (None, Some(callee)) = (&found, frame) {
+            if callee.parent == NONE {
+                break;
+            }
+            found = cx.program.source(callee.call);
+            frame = self.frames.get(callee.parent as usize);
+        }
+        found
+    }
+
     /// Turns a trouble into a fault, with all that is known of where it happened.
     pub(crate) fn fault<M>(
         &self,
@@ -839,7 +857,7 @@ impl Warp {
             block: Some(cx.place.ctaid),
             thread: Some(self.place.thread(lane, cx.setting.launch.block)),
             position: Some(cx.program.position(pc)),
-            source: cx.program.source(pc),
+            source: self.source(cx, pc, frame),
             address: trouble.address,
             registers,
             message: trouble.message,

@@ -111,7 +111,10 @@ mod tests {
 
     #[test]
     fn overlap_is_the_first_shared_range() {
-        assert_eq!(set(&[(0, 4), (10, 20)]).overlap(&set(&[(4, 12)])), Some(10..12));
+        assert_eq!(
+            set(&[(0, 4), (10, 20)]).overlap(&set(&[(4, 12)])),
+            Some(10..12)
+        );
         assert_eq!(set(&[(0, 4), (8, 12)]).overlap(&set(&[(4, 8)])), None);
         assert_eq!(set(&[]).overlap(&set(&[(4, 8)])), None);
     }

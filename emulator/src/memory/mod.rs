@@ -99,6 +99,8 @@ pub(crate) struct Allocation {
     pub(crate) history: History,
     /// A free was enqueued: the user may not enqueue another.
     pub(crate) free_enqueued: bool,
+    /// A graph allocates and frees it at each launch; the address stays.
+    pub(crate) of_graph: bool,
     store: Store,
 }
 
@@ -255,6 +257,7 @@ impl Memory {
             stage: request.stage,
             history: History::default(),
             free_enqueued: false,
+            of_graph: false,
             store,
         })));
         token
@@ -293,6 +296,16 @@ impl Memory {
             {
                 self.closed_bytes -= block.length();
                 self.freed.remove(&block.start());
+            }
+        }
+    }
+
+    /// Frees what a graph allocates anew at its next launch.
+    pub(crate) fn recycle(&mut self, token: Token) {
+        if let Some(allocation) = self.get_mut(token) {
+            allocation.stage = Stage::Pending;
+            if let Store::Device { bytes, written } = &mut allocation.store {
+                *written = Some(vec![0; bytes.len().div_ceil(64)]);
             }
         }
     }
@@ -361,7 +374,10 @@ impl Memory {
         let mut leaks: Vec<_> = self
             .tokens()
             .map(|(_, allocation)| allocation)
-            .filter(|allocation| allocation.device == device && allocation.kind.is_users())
+            .filter(|allocation| {
+                let idle = allocation.of_graph && allocation.stage == Stage::Pending;
+                allocation.device == device && allocation.kind.is_users() && !idle
+            })
             .map(|allocation| Leak {
                 device: device as usize,
                 number: allocation.number,

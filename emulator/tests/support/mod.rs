@@ -1,6 +1,10 @@
 //! Memory for kernels under test: allocations in a list, with everything the interpreter told of them.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "the memory of a test is small"
+)]
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,25 +15,25 @@ use gridcall_emulator::exec::{
 };
 
 /// One allocation.
-pub struct Allocation {
-    pub start: u64,
-    pub bytes: Vec<u8>,
+pub(crate) struct Allocation {
+    pub(crate) start: u64,
+    pub(crate) bytes: Vec<u8>,
     /// One bit a byte; empty if all was written.
-    pub written: Vec<u64>,
-    pub writable: bool,
-    pub host_visible: bool,
+    pub(crate) written: Vec<u64>,
+    pub(crate) writable: bool,
+    pub(crate) host_visible: bool,
 }
 
 #[derive(Default)]
-pub struct Memory {
-    pub allocations: Vec<Allocation>,
-    pub printed: Vec<u8>,
-    pub touched: Vec<(Range<u64>, Access)>,
+pub(crate) struct Memory {
+    pub(crate) allocations: Vec<Allocation>,
+    pub(crate) printed: Vec<u8>,
+    pub(crate) touched: Vec<(Range<u64>, Access)>,
     next: u64,
 }
 
 impl Memory {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             next: 0x7000_0000_0000,
             ..Self::default()
@@ -37,7 +41,7 @@ impl Memory {
     }
 
     /// An allocation that holds these bytes.
-    pub fn hold(&mut self, bytes: Vec<u8>) -> u64 {
+    pub(crate) fn hold(&mut self, bytes: Vec<u8>) -> u64 {
         let start = self.next;
         self.next += (bytes.len() as u64).next_multiple_of(256) + 256;
         let allocation = Allocation {
@@ -52,7 +56,7 @@ impl Memory {
     }
 
     /// An allocation to which nothing was written.
-    pub fn allocate(&mut self, size: usize) -> u64 {
+    pub(crate) fn allocate(&mut self, size: usize) -> u64 {
         let start = self.hold(vec![0; size]);
         if let Some(last) = self.allocations.last_mut() {
             last.written = vec![0; size.div_ceil(64)];
@@ -60,7 +64,7 @@ impl Memory {
         start
     }
 
-    pub fn hold_u32(&mut self, values: &[u32]) -> u64 {
+    pub(crate) fn hold_u32(&mut self, values: &[u32]) -> u64 {
         self.hold(
             values
                 .iter()
@@ -69,7 +73,7 @@ impl Memory {
         )
     }
 
-    pub fn hold_f32(&mut self, values: &[f32]) -> u64 {
+    pub(crate) fn hold_f32(&mut self, values: &[f32]) -> u64 {
         self.hold(
             values
                 .iter()
@@ -78,7 +82,7 @@ impl Memory {
         )
     }
 
-    pub fn hold_f64(&mut self, values: &[f64]) -> u64 {
+    pub(crate) fn hold_f64(&mut self, values: &[f64]) -> u64 {
         self.hold(
             values
                 .iter()
@@ -87,7 +91,7 @@ impl Memory {
         )
     }
 
-    pub fn bytes_at(&self, start: u64) -> &[u8] {
+    pub(crate) fn bytes_at(&self, start: u64) -> &[u8] {
         &self
             .allocations
             .iter()
@@ -96,30 +100,30 @@ impl Memory {
             .bytes
     }
 
-    pub fn u32s(&self, start: u64) -> Vec<u32> {
+    pub(crate) fn u32s(&self, start: u64) -> Vec<u32> {
         self.bytes_at(start)
             .chunks_exact(4)
             .map(|b| u32::from_le_bytes(b.try_into().unwrap()))
             .collect()
     }
 
-    pub fn f32s(&self, start: u64) -> Vec<f32> {
+    pub(crate) fn f32s(&self, start: u64) -> Vec<f32> {
         self.u32s(start).into_iter().map(f32::from_bits).collect()
     }
 
-    pub fn u64s(&self, start: u64) -> Vec<u64> {
+    pub(crate) fn u64s(&self, start: u64) -> Vec<u64> {
         self.bytes_at(start)
             .chunks_exact(8)
             .map(|b| u64::from_le_bytes(b.try_into().unwrap()))
             .collect()
     }
 
-    pub fn f64s(&self, start: u64) -> Vec<f64> {
+    pub(crate) fn f64s(&self, start: u64) -> Vec<f64> {
         self.u64s(start).into_iter().map(f64::from_bits).collect()
     }
 
     /// Places the variables of a program, and gives their addresses.
-    pub fn place(&mut self, program: &Program) -> Vec<u64> {
+    pub(crate) fn place(&mut self, program: &Program) -> Vec<u64> {
         let mut symbols = Vec::new();
         for variable in program.variables() {
             let mut bytes = variable.initial.clone();
@@ -208,45 +212,50 @@ impl GlobalMemory for Memory {
 
 /// Parameters, packed as a driver packs them.
 #[derive(Default)]
-pub struct Params {
+pub(crate) struct Params {
     bytes: Vec<u8>,
 }
 
 impl Params {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    pub fn add(mut self, bytes: &[u8], align: usize) -> Self {
+    pub(crate) fn add(mut self, bytes: &[u8], align: usize) -> Self {
         self.bytes
             .resize(self.bytes.len().next_multiple_of(align), 0);
         self.bytes.extend(bytes);
         self
     }
 
-    pub fn u64(self, value: u64) -> Self {
+    pub(crate) fn u64(self, value: u64) -> Self {
         self.add(&value.to_le_bytes(), 8)
     }
 
-    pub fn u32(self, value: u32) -> Self {
+    pub(crate) fn u32(self, value: u32) -> Self {
         self.add(&value.to_le_bytes(), 4)
     }
 
-    pub fn f32(self, value: f32) -> Self {
+    pub(crate) fn f32(self, value: f32) -> Self {
         self.add(&value.to_le_bytes(), 4)
     }
 
-    pub fn f64(self, value: f64) -> Self {
+    pub(crate) fn f64(self, value: f64) -> Self {
         self.add(&value.to_le_bytes(), 8)
     }
 
-    pub fn done(self) -> Vec<u8> {
+    pub(crate) fn done(self) -> Vec<u8> {
         self.bytes
     }
 }
 
 /// A launch of a kernel with one block of 32 threads, to be adjusted.
-pub fn launch(program: &Arc<Program>, kernel: &str, params: Vec<u8>, symbols: Vec<u64>) -> Launch {
+pub(crate) fn launch(
+    program: &Arc<Program>,
+    kernel: &str,
+    params: Vec<u8>,
+    symbols: Vec<u64>,
+) -> Launch {
     Launch {
         program: Arc::clone(program),
         kernel: program
@@ -268,7 +277,7 @@ pub fn launch(program: &Arc<Program>, kernel: &str, params: Vec<u8>, symbols: Ve
 }
 
 /// Runs a launch to its end; places the module's variables if nobody did.
-pub fn run(memory: &mut Memory, mut launch: Launch) -> Result<Stats, Box<Fault>> {
+pub(crate) fn run(memory: &mut Memory, mut launch: Launch) -> Result<Stats, Box<Fault>> {
     if launch.symbols.is_empty() {
         launch.symbols = Arc::new(memory.place(&launch.program));
     }
@@ -282,7 +291,7 @@ pub fn run(memory: &mut Memory, mut launch: Launch) -> Result<Stats, Box<Fault>>
     }
 }
 
-pub fn lower(text: &str) -> Arc<Program> {
+pub(crate) fn lower(text: &str) -> Arc<Program> {
     match Program::lower(text) {
         Ok(program) => Arc::new(program),
         Err(error) => panic!("{error}"),

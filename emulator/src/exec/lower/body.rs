@@ -398,19 +398,21 @@ impl<'a, 'm> Body<'a, 'm> {
             );
         self.guard = match instruction.guard {
             None => None,
-            Some(guard) => match self.names.find(guard.register) {
-                Some(Name::Register(Register {
+            Some(guard) => {
+                if let Some(Name::Register(Register {
                     reg: Reg::P(predicate),
                     ..
-                })) => Some(Guard {
-                    predicate,
-                    negated: guard.negated,
-                }),
-                _ => {
+                })) = self.names.find(guard.register)
+                {
+                    Some(Guard {
+                        predicate,
+                        negated: guard.negated,
+                    })
+                } else {
                     let message = format!("no predicate `{}` is declared", guard.register);
                     return Err(error(instruction.position, message));
                 }
-            },
+            }
         };
         let before = self.drafts.len();
         match instruction::lower(self, instruction) {
@@ -508,7 +510,7 @@ fn expand(names: &[NameRange<'_>]) -> Vec<String> {
         match range.count {
             None => all.push(range.name.to_owned()),
             Some(count) => {
-                all.extend((0..count.min(1 << 12)).map(|number| format!("{}{number}", range.name)))
+                all.extend((0..count.min(1 << 12)).map(|number| format!("{}{number}", range.name)));
             }
         }
     }

@@ -208,12 +208,12 @@ impl Graph {
         let ends = |block: usize| self.leaves[block] && self.successors[block].is_empty();
         let mut predecessors = vec![Vec::new(); count + 1];
         let mut next = vec![Vec::new(); count + 1];
-        for block in 0..count {
-            next[block].clone_from(&self.successors[block]);
+        for (block, next) in next.iter_mut().enumerate().take(count) {
+            next.clone_from(&self.successors[block]);
             if ends(block) {
-                next[block].push(end);
+                next.push(end);
             }
-            for to in &next[block] {
+            for to in next.iter() {
                 predecessors[*to].push(block);
             }
         }

@@ -5,11 +5,11 @@ use gridcall_ptx::{Instruction, Operand};
 use super::super::alu::{self, Alu, Modifiers, Signature};
 use super::super::alu_float::Property;
 use super::super::alu_int::{Int, IntOp};
-use super::super::code::{Carry, CarryKind, Compute, Dest, Logic, Op, Reg, SetP};
+use super::super::code::{Carry, CarryKind, Compute, Flag, Logic, Op, Preset, Reg, SetP};
 use super::super::fast::FastCompare;
 use super::super::types::{Kind, Type};
 use super::body::Body;
-use super::names::{Name, Register};
+use super::names::Name;
 use super::{Lowered, Refusal, invalid};
 
 /// Lowers one instruction.
@@ -69,6 +69,7 @@ pub(super) fn lower(body: &mut Body<'_, '_>, instruction: &Instruction<'_>) -> L
             Ok(())
         }
         "lop3" => lower_lop3(body, modifiers, operands),
+        "set" if operands.len() == 4 => lower_set(body, modifiers, operands),
         _ => lower_compute(body, instruction),
     }
 }
@@ -164,7 +165,7 @@ fn lower_logic(
         ("xor", [a, b]) => (Logic::Xor, body.flag(a)?, body.flag(b)?),
         ("not", [a]) => {
             let a = body.flag(a)?;
-            let negated = super::super::code::Flag {
+            let negated = Flag {
                 negated: !a.negated,
                 ..a
             };
@@ -370,12 +371,7 @@ fn lower_setp(
 ) -> Lowered<()> {
     let mut words = Modifiers::new(modifiers.iter().copied());
     let ftz = words.take("ftz");
-    let combine = words.find(|word| match word {
-        "and" => Some(Logic::And),
-        "or" => Some(Logic::Or),
-        "xor" => Some(Logic::Xor),
-        _ => None,
-    });
+    let combine = words.find(logic);
     let Some(ty) = words.next_type() else {
         return Err(Refusal::Unsupported);
     };
@@ -411,6 +407,61 @@ fn lower_setp(
         combine,
     })));
     Ok(())
+}
+
+/// `set` with a predicate that its comparison is combined with.
+fn lower_set(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
+    let [to, a, b, c] = operands else {
+        return invalid("a number of operands that it does not take");
+    };
+    let mut words = Modifiers::new(modifiers.iter().copied());
+    let combine = words.find(logic);
+    let found = alu::parse_set(&mut words).filter(|_| words.all_used());
+    let (Some(op), Some(found)) = (combine, found) else {
+        return Err(Refusal::Unsupported);
+    };
+    let Alu::Set(comparison, yes) = found.alu else {
+        return Err(Refusal::Unsupported);
+    };
+    let (plain, result) = (bits_type(found.operands[0]), bits_type(found.result));
+    let (a, b) = (body.source(a, plain)?, body.source(b, plain)?);
+    let flag = body.flag(c)?;
+    let to = body.dest(to, result)?.reg;
+    let Reg::P(p) = body.new_register(1).reg else {
+        return invalid("a predicate that is none");
+    };
+    body.emit(Op::SetP(Box::new(SetP {
+        comparison,
+        fast: FastCompare::of(comparison),
+        pair: false,
+        p: Some(p),
+        q: None,
+        a,
+        b,
+        combine: Some((op, flag)),
+    })));
+    let yes = body.preset(Preset::Bits(yes), result.bits());
+    let no = body.preset(Preset::Bits(0), result.bits());
+    let flag = Flag {
+        predicate: p,
+        negated: false,
+    };
+    body.emit(Op::Select {
+        to,
+        a: yes,
+        b: no,
+        flag,
+    });
+    Ok(())
+}
+
+fn logic(word: &str) -> Option<Logic> {
+    match word {
+        "and" => Some(Logic::And),
+        "or" => Some(Logic::Or),
+        "xor" => Some(Logic::Xor),
+        _ => None,
+    }
 }
 
 fn lower_selp(
@@ -530,7 +581,7 @@ fn lower_lop3(
         count: 3,
     };
     body.emit(Op::Compute(Box::new(compute)));
-    let zero = body.preset(super::super::code::Preset::Bits(0), 32);
+    let zero = body.preset(Preset::Bits(0), 32);
     let comparison = alu::Comparison::Int(super::super::alu_int::Order::NotEqual, int);
     body.emit(Op::SetP(Box::new(SetP {
         comparison,

@@ -94,7 +94,7 @@ fn wmma_exists(shape: Shape, element: Element) -> bool {
 fn sums_exist(a: Element, c: Element, d: Element) -> bool {
     match a {
         F16 | Element::Float(Format::E4m3 | Format::E5m2) => {
-            matches!((c, d), (F16, F16) | (F32, F32) | (F16, F32) | (F32, F16))
+            matches!((c, d), (F16 | F32, F16 | F32))
         }
         F64 => (c, d) == (F64, F64),
         Element::Float(_) => (c, d) == (F32, F32),

@@ -32,6 +32,8 @@ fn ordering(words: &mut Modifiers<'_>) -> Ordering {
     for word in ["acquire", "release", "acq_rel"] {
         if words.take(word) {
             order = Ordering {
+                masked: false,
+                copied: false,
                 strong: true,
                 fence: true,
             };
@@ -536,7 +538,7 @@ impl Body<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn discard(&mut self, bits: u32) -> Dest {
+    pub(super) fn discard(bits: u32) -> Dest {
         Dest {
             reg: Reg::Sink,
             bits,

@@ -6,6 +6,7 @@
 mod body;
 mod flow;
 mod instruction;
+mod lenient;
 mod matrix;
 mod memory;
 mod module;

@@ -17,7 +17,7 @@ use super::super::program::{
 use super::super::types::Type;
 use super::body::{Body, Draft, Missing, scalar};
 use super::names::Name;
-use super::{error, flow, registers};
+use super::{error, flow, lenient, registers};
 
 /// The newest version of PTX whose instructions are known.
 const NEWEST: (u32, u32) = (9, 9);
@@ -493,6 +493,7 @@ fn finish(function: &mut Function, drafts: Vec<Draft>, lowered: &mut Lowered) {
         &mut lowered.joins,
         lowered.code.len() as u32,
     );
+    let drafts = lenient::mark(drafts);
     let drafts = registers::allocate(function, drafts);
     let base = lowered.code.len() as u32;
     function.entry = base;
@@ -536,7 +537,10 @@ fn kernels(
         .iter()
         .filter(|variable| variable.space == VariableSpace::Const)
         .fold(0_u64, |sum, variable| {
-            sum.next_multiple_of(variable.align.max(1)) + variable.size
+            let start = sum
+                .checked_next_multiple_of(variable.align.max(1))
+                .unwrap_or(sum);
+            start.saturating_add(variable.size)
         });
     module
         .entries()
@@ -550,11 +554,14 @@ fn kernels(
                 .collect();
             used.sort_unstable();
             used.dedup();
-            let shared_bytes = used.iter().fold(0, |end, at| match shared[*at] {
+            let shared_bytes = used.iter().fold(0_u32, |end, at| match shared[*at] {
                 SharedVariable {
                     size: Some(size),
                     align,
-                } => u32::next_multiple_of(end, align.max(1)) + size,
+                } => end
+                    .checked_next_multiple_of(align.max(1))
+                    .unwrap_or(end)
+                    .saturating_add(size),
                 SharedVariable { size: None, .. } => end,
             });
             let directives = entry.directives();

@@ -237,7 +237,9 @@ fn needed(graph: &Graph, reads: &[u64], sets: &[u64], words: usize) -> Vec<u64> 
     let blocks = graph.blocks.len();
     let mut predecessors = vec![Vec::new(); blocks];
     for (block, next) in graph.successors.iter().enumerate() {
-        next.iter().for_each(|next| predecessors[*next].push(block));
+        for next in next {
+            predecessors[*next].push(block);
+        }
     }
     let mut needed = reads.to_vec();
     let mut waiting: Vec<usize> = (0..blocks).collect();

@@ -3,7 +3,7 @@
 use gridcall_ptx::{Constant, Operand};
 
 use super::super::alu::Modifiers;
-use super::super::code::{Barrier, BarrierKind, Call, Callee, Dest, Op, Passed, Preset, Reg};
+use super::super::code::{Barrier, BarrierKind, Call, Callee, Dest, Op, Passed, Reg};
 use super::super::mbarrier::{MBarrierKind, MBarrierOp};
 use super::super::space::Space;
 use super::super::sync::{Reduce, Shuffle, SyncKind, SyncOp, Vote};
@@ -236,7 +236,7 @@ impl Body<'_, '_> {
 
     fn pair_dest(&mut self, name: &str, ty: Type) -> Lowered<Dest> {
         if name == "_" {
-            return Ok(self.discard(ty.bits()));
+            return Ok(Self::discard(ty.bits()));
         }
         self.dest(&Operand::Name(name), ty)
     }
@@ -432,7 +432,7 @@ impl Body<'_, '_> {
         let (Some(name), true) = (name, words.all_used()) else {
             return Err(Refusal::Unsupported);
         };
-        let none = self.discard(64);
+        let none = Self::discard(64);
         let (kind, target, to) = match (name, operands) {
             ("init", [address, count]) => {
                 let count = self.source(count, Type::U32)?;
@@ -511,7 +511,7 @@ impl Body<'_, '_> {
             return Err(Refusal::Unsupported);
         };
         let target = self.target(address, Space::Shared)?;
-        let to = self.discard(64);
+        let to = Self::discard(64);
         self.emit(Op::CopyWait(u32::MAX));
         // Without `.noinc` the pending count rises by one for this very arrival, so nothing is left to do.
         if no_increment {
@@ -703,13 +703,8 @@ impl Body<'_, '_> {
                 }
                 _ => invalid(format!("`{name}` cannot take a result of {size} bytes")),
             },
-            Operand::Sink => Ok(Passed::Register(self.discard(64))),
+            Operand::Sink => Ok(Passed::Register(Self::discard(64))),
             _ => invalid("a result that goes nowhere"),
         }
-    }
-
-    /// A constant that is set when the frame is made.
-    pub(super) fn constant(&mut self, value: u64, bits: u32) -> Reg {
-        self.preset(Preset::Bits(value), bits)
     }
 }
