@@ -89,6 +89,8 @@
 //!   not tracked while no stream was created with `new_stream` in the context. Synchronise before
 //!   an array that such a stream used is dropped or used on another.
 //! - Reads that cudarc's own copies record can be recorded over by other such copies.
+//! - An array of a default stream that is dropped while another context is current is freed on that
+//!   context's default stream. With several contexts of one device, synchronise before such a drop.
 //!
 //! # Switches
 //!

@@ -559,7 +559,7 @@ impl Body<'_, '_> {
             (name, false) if SYSTEM.contains(&name) => return Err(Refusal::Unsupported),
             (name, false) => {
                 return invalid(format!(
-                    "the function `{name}` is declared, but defined nowhere"
+                    "Unresolved extern function `{name}`: it is declared, but defined nowhere"
                 ));
             }
         };
