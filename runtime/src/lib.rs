@@ -224,6 +224,7 @@ pub use gridcall_view::{
 };
 
 mod arg;
+mod buffer;
 mod call;
 mod cell;
 mod contract;

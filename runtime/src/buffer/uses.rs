@@ -1,0 +1,142 @@
+//! The uses of one allocation as a launch meets them: an answer in a few instructions while one
+//! stream uses it or several read it, and a lock otherwise.
+//!
+//! `solo` is the stream that all uses are on, if they are on one: its further uses need no wait,
+//! and are not noted. `readers` are streams that have waited for all writes: their further reads
+//! need no wait, and are not noted. Both hold raw handles of streams that `order` keeps alive, so
+//! that no other stream can have the handle.
+//!
+//! Relaxed loads are enough. Of two uses that conflict, Rust's borrow rules let the second begin
+//! only when the first has ended, and whatever tells its thread so also shows it what the first
+//! has stored. A thread that reads may meet another that comes to read at the same time: it sees
+//! the state before or after, and both are right for a read on its stream.
+
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use super::order::{Access, Order, User};
+
+/// No stream. The legacy stream's handles 0 and 1 are both noted as 0.
+const NONE: usize = 1;
+
+/// So many streams read one allocation without its lock.
+const READERS: usize = 3;
+
+#[derive(Debug)]
+pub(super) struct Uses<U> {
+    solo: AtomicUsize,
+    readers: [AtomicUsize; READERS],
+    order: Mutex<Order<U>>,
+}
+
+/// A stream that is about to use an allocation.
+pub(super) trait Launching {
+    type User: User;
+    type Error;
+
+    /// The handle by which the stream is met again, if it is kept alive by `user`, and is the
+    /// same stream on every thread.
+    fn handle(&self) -> Option<usize>;
+
+    /// What stands for the use.
+    fn user(&self) -> Self::User;
+
+    /// Makes the stream wait for all that `user` stands for.
+    fn wait_for(&self, user: &Self::User) -> Result<(), Self::Error>;
+}
+
+impl<U: User> Uses<U> {
+    /// One stream that has written it all; its handle, if it is met again by that.
+    pub(super) fn new(by: U, handle: Option<usize>, bytes: usize) -> Uses<U> {
+        Uses {
+            solo: AtomicUsize::new(handle.unwrap_or(NONE)),
+            readers: [const { AtomicUsize::new(NONE) }; READERS],
+            order: Mutex::new(Order::new(by, bytes)),
+        }
+    }
+
+    /// Whether all uses are on the stream of this handle.
+    #[inline(always)]
+    pub(super) fn is_solo(&self, handle: usize) -> bool {
+        self.solo.load(Relaxed) == handle
+    }
+
+    /// Whether the stream of this handle may read without more ado.
+    #[inline(always)]
+    pub(super) fn may_read(&self, handle: usize) -> bool {
+        self.is_solo(handle) || self.readers.iter().any(|r| r.load(Relaxed) == handle)
+    }
+
+    /// Makes the stream wait for what it must, and notes the use. Returns whether it had to be
+    /// noted.
+    ///
+    /// The use is noted before it is enqueued: whoever conflicts with it comes only after the
+    /// borrow has ended under which it is enqueued. If a wait fails, nothing is noted.
+    pub(super) fn enter<L: Launching<User = U>>(
+        &self,
+        launching: &L,
+        access: &Access,
+        bytes: usize,
+    ) -> Result<bool, L::Error> {
+        let handle = launching.handle();
+        let mut order = self.lock();
+        // The look without the lock may have been at the other handle of the legacy stream.
+        if handle.is_some_and(|h| self.is_solo(h) || !access.writes && self.may_read(h)) {
+            return Ok(false);
+        }
+        let by = launching.user();
+        for user in order.before(by.id(), access) {
+            launching.wait_for(user)?;
+        }
+        if access.writes {
+            let last = order.write(by, access, bytes);
+            self.see_all(&mut order);
+            if let (true, Some(handle)) = (last, handle) {
+                self.solo.store(handle, Relaxed);
+            }
+            return Ok(true);
+        }
+        let solo = self.solo.load(Relaxed);
+        if solo != NONE {
+            order.keep_reader(bytes);
+            self.readers[0].store(solo, Relaxed);
+            self.solo.store(NONE, Relaxed);
+        }
+        let free = self.readers.iter().find(|r| r.load(Relaxed) == NONE);
+        let may_hide = handle.is_some() && free.is_some();
+        if order.read(by, access, bytes, may_hide)
+            && let (Some(free), Some(handle)) = (free, handle)
+        {
+            free.store(handle, Relaxed);
+        }
+        Ok(true)
+    }
+
+    /// From now on each use is noted with its range. For an allocation that nobody else uses now,
+    /// before its parts are.
+    pub(super) fn split(&self) {
+        self.see_all(&mut self.lock());
+    }
+
+    /// What to do with the only user, if there is one and it is a stream.
+    pub(super) fn only(&self) -> Option<U> {
+        self.lock().only().cloned()
+    }
+
+    fn see_all(&self, order: &mut Order<U>) {
+        self.solo.store(NONE, Relaxed);
+        for reader in &self.readers {
+            reader.store(NONE, Relaxed);
+        }
+        order.see_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Order<U>> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;
