@@ -56,6 +56,8 @@ pub(crate) struct Driver {
     /// Since CUDA 12.4.
     pub(crate) func_get_param_info:
         Option<unsafe extern "C" fn(CUfunction, usize, *mut usize, *mut usize) -> DriverCode>,
+    /// Since CUDA 12.0.
+    pub(crate) stream_get_id: Option<unsafe extern "C" fn(CUstream, *mut u64) -> DriverCode>,
     /// Keeps the functions where they are.
     _library: Library,
 }
@@ -117,6 +119,8 @@ fn open() -> Result<Driver, LoadError> {
     let func_get_param_info = unsafe { library.get(b"cuFuncGetParamInfo") }
         .ok()
         .map(|f| *f);
+    // SAFETY: the type is the function's type in cuda.h.
+    let stream_get_id = unsafe { library.get(b"cuStreamGetId") }.ok().map(|f| *f);
     Ok(Driver {
         init: function!(b"cuInit"),
         driver_get_version: function!(b"cuDriverGetVersion"),
@@ -137,6 +141,7 @@ fn open() -> Result<Driver, LoadError> {
         get_error_name: function!(b"cuGetErrorName"),
         get_error_string: function!(b"cuGetErrorString"),
         func_get_param_info,
+        stream_get_id,
         _library: library,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::{
     any::{Any, TypeId},
+    cell::Cell,
     ffi::c_void,
     fmt,
     marker::PhantomData,
@@ -21,6 +22,7 @@ pub struct StreamRef<'a> {
     native: Option<(TypeId, NonNull<()>)>,
     tracker: *const c_void,
     alone: bool,
+    launch: u64,
     stream: PhantomData<&'a ()>,
 }
 
@@ -41,6 +43,7 @@ impl<'a> StreamRef<'a> {
             native: None,
             tracker: ptr::null(),
             alone: false,
+            launch: 0,
             stream: PhantomData,
         }
     }
@@ -96,6 +99,30 @@ impl<'a> StreamRef<'a> {
         self.alone
     }
 
+    /// The same stream, for the arrays of one launch alone: all of them are borrowed before the
+    /// first is acquired and until the last is finished, and the launch is enqueued in between.
+    ///
+    /// What one of the arrays waits for or records need not be waited for or recorded again for
+    /// the others.
+    #[must_use]
+    #[inline(always)]
+    pub fn of_one_launch(mut self) -> Self {
+        thread_local! {
+            static LAUNCHES: Cell<u64> = const { Cell::new(0) };
+        }
+        self.launch = LAUNCHES.get() + 1;
+        LAUNCHES.set(self.launch);
+        self
+    }
+
+    /// The number of the launch on this thread, from 1, if the reference is
+    /// [of one launch](Self::of_one_launch); otherwise 0.
+    #[must_use]
+    #[inline(always)]
+    pub const fn launch(&self) -> u64 {
+        self.launch
+    }
+
     /// The driver's `CUstream`.
     #[must_use]
     #[inline(always)]
@@ -139,5 +166,22 @@ impl fmt::Debug for StreamRef<'_> {
             .field("context", &self.context)
             .field("device", &self.device)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_launch_has_its_own_number() {
+        let null = std::ptr::null_mut();
+        // SAFETY: the handles are passed to no driver.
+        let stream = unsafe { StreamRef::from_raw(null, null, 0) };
+        assert_eq!(stream.launch(), 0);
+        let (first, second) = (stream.of_one_launch(), stream.of_one_launch());
+        assert_ne!(first.launch(), 0);
+        assert_ne!(first.launch(), second.launch());
+        assert_eq!((first.launch(), stream.launch()), ({ first }.launch(), 0));
     }
 }
