@@ -224,14 +224,17 @@ pub use gridcall_view::{
 };
 
 mod arg;
+mod awaiting;
 mod buffer;
 mod call;
 mod cell;
 mod contract;
+mod current;
 mod declaration;
 mod device;
 mod driver;
 mod error;
+mod event;
 mod kernel;
 mod launch;
 mod layout;
@@ -241,10 +244,13 @@ mod pointer;
 mod vector;
 
 pub use arg::KernelArg;
+pub use awaiting::{After, after};
+pub use buffer::{Buffer, BufferSlice, BufferSliceMut, PeerSlice, PeerSliceMut, Pinned};
 pub use device::device;
 pub use driver::DriverCode;
 pub use error::{
-    ArgumentError, Axis, GeometryError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind,
+    ArgumentError, Axis, BufferError, BufferErrorKind, GeometryError, LaunchError, LaunchErrorKind,
+    LoadError, LoadErrorKind,
 };
 pub use kernel::{Kernel, Safe, Unsafe};
 pub use launch::{Block, Extent, Grid, Launch, cover};

@@ -41,6 +41,17 @@ pub(super) struct Access {
     pub(super) split: bool,
 }
 
+impl Access {
+    /// All of an allocation that is not split.
+    pub(super) fn whole(bytes: usize, writes: bool) -> Access {
+        Access {
+            range: 0..bytes,
+            writes,
+            split: false,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Use<U> {
     by: U,

@@ -18,8 +18,8 @@ use std::sync::{
 
 use super::order::{Access, Order, User};
 
-/// No stream. The legacy stream's handles 0 and 1 are both noted as 0.
-const NONE: usize = 1;
+/// No stream's handle. The legacy stream's, 0 and 1, are both noted as 0.
+const NONE: usize = usize::MAX;
 
 /// So many streams read one allocation without its lock.
 const READERS: usize = 3;

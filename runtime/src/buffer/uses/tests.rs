@@ -37,6 +37,18 @@ fn one_stream_waits_for_nothing_and_notes_nothing() {
 }
 
 #[test]
+fn no_handle_of_the_driver_stands_for_any_stream() {
+    let world = Rc::new(World::default());
+    let stream = world.stream();
+    let uses = Uses::new(Model::Held(stream.clone()), None, BYTES);
+    uses.split();
+    // Null, legacy, per-thread.
+    for handle in 0..3 {
+        assert!(!uses.may_read(handle));
+    }
+}
+
+#[test]
 fn a_change_of_stream_waits_once() {
     let world = Rc::new(World::default());
     let (a, b) = (world.stream(), world.stream());
@@ -375,7 +387,7 @@ impl Program {
         let mut z = self.random;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % n as u64) as usize
+        usize::try_from((z ^ (z >> 31)) % n as u64).unwrap()
     }
 
     fn run(&mut self, steps: usize) {
@@ -403,7 +415,7 @@ impl Program {
                     self.play(&uses, vec![lane]);
                 }
                 2 => {
-                    let lanes = (0..1 + self.below(3))
+                    let lanes = (0..=self.below(3))
                         .map(|_| {
                             let range = self.range(0..BYTES);
                             self.lane(read(range))

@@ -1,0 +1,348 @@
+//! The streams that use buffers, and how a stream waits for another.
+//!
+//! A stream that can be [`Held`] is kept alive by what it used, and its work is waited for when
+//! somebody must: nothing is recorded before. That takes the stream's `Arc`, which a launch does
+//! not see. So streams are known once a buffer was made, copied or awaited on them, and found
+//! again by the address of cudarc's object. Streams that are not known, those of other bindings,
+//! and the per-thread stream, which is another on each thread, are noted by an event instead.
+
+use std::{
+    collections::BTreeMap,
+    ffi::c_void,
+    marker::PhantomData,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
+use gridcall_view::StreamRef;
+
+use super::{
+    joins::{self, Awaited},
+    memory::Memory,
+    order::{StreamId, User},
+    uses::Launching,
+};
+use crate::{
+    current::Current,
+    driver::driver,
+    error::{BufferError, BufferErrorKind},
+    event::Event,
+};
+
+/// The handles of the legacy default stream, one and the same, and of the per-thread one.
+const NULL: usize = 0;
+const LEGACY: usize = 1;
+const PER_THREAD: usize = 2;
+
+/// A stream that is kept alive.
+#[derive(Debug)]
+pub(super) struct Held {
+    stream: Arc<CudaStream>,
+    id: StreamId,
+    /// Recorded whenever another stream must wait for this one.
+    join: Mutex<Event>,
+}
+
+/// Known streams, by [`key`].
+static KNOWN: Mutex<BTreeMap<usize, Weak<Held>>> = Mutex::new(BTreeMap::new());
+
+impl Held {
+    /// Holds a stream, unless it is the per-thread one.
+    pub(super) fn new(stream: &Arc<CudaStream>) -> Result<Option<Arc<Held>>, BufferError> {
+        match handle(stream) {
+            PER_THREAD => Ok(None),
+            _ => Held::hold(stream).map(Some),
+        }
+    }
+
+    /// Holds the legacy stream of a context.
+    pub(super) fn legacy(context: &Arc<CudaContext>) -> Result<Arc<Held>, BufferError> {
+        Held::hold(&context.default_stream())
+    }
+
+    fn hold(stream: &Arc<CudaStream>) -> Result<Arc<Held>, BufferError> {
+        let key = key(stream);
+        if let Some(held) = known(key) {
+            return Ok(held);
+        }
+        let context = stream.context();
+        let failed = |source| driver_error("cuEventCreate", source);
+        let _current = Current::enter(context).map_err(failed)?;
+        let held = Arc::new(Held {
+            stream: stream.clone(),
+            id: identify(stream.cu_stream(), context),
+            join: Mutex::new(Event::new(context).map_err(failed)?),
+        });
+        let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = all.get(&key).and_then(Weak::upgrade) {
+            return Ok(other);
+        }
+        if all.len() >= 64 {
+            all.retain(|_, held| held.strong_count() > 0);
+        }
+        all.insert(key, Arc::downgrade(&held));
+        Ok(held)
+    }
+
+    pub(super) fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    pub(super) fn context(&self) -> *mut c_void {
+        self.stream.context().cu_ctx().cast()
+    }
+
+    fn raw(&self) -> sys::CUstream {
+        self.stream.cu_stream()
+    }
+
+    /// Makes the stream `waiting`, of the context that is current, wait for all that is enqueued
+    /// on this one.
+    fn join(&self, waiting: sys::CUstream) -> Result<(), BufferError> {
+        let event = self.join.lock().unwrap_or_else(PoisonError::into_inner);
+        {
+            let context = self.stream.context();
+            let failed = |source| driver_error("cuEventRecord", source);
+            let _current = Current::enter(context).map_err(failed)?;
+            if is_capturing(self.raw())? {
+                return Err(BufferErrorKind::UserCapturing.into());
+            }
+            // SAFETY: the stream is held, the event was made in its context, which is current.
+            unsafe { event.record(self.raw()) }.map_err(failed)?;
+        }
+        // SAFETY: the caller's context is current again.
+        unsafe { event.wait_on(waiting) }.map_err(|e| driver_error("cuStreamWaitEvent", e))
+    }
+}
+
+/// Makes a stream known for as long as the answer lives.
+pub(crate) fn hold(stream: &Arc<CudaStream>) -> Result<impl Sized + use<>, BufferError> {
+    Held::new(stream)
+}
+
+/// By what a stream is found again. The address of cudarc's object, which a live `Held` pins;
+/// or for the legacy stream, which has many objects, its context's handle, made odd.
+fn key(stream: &CudaStream) -> usize {
+    match handle(stream) {
+        NULL => stream.context().cu_ctx() as usize | 1,
+        _ => std::ptr::from_ref(stream) as usize,
+    }
+}
+
+fn known(key: usize) -> Option<Arc<Held>> {
+    let all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    all.get(&key).and_then(Weak::upgrade)
+}
+
+/// The handle, with one for the legacy stream.
+fn handle(stream: &CudaStream) -> usize {
+    normal(stream.cu_stream() as usize)
+}
+
+fn normal(handle: usize) -> usize {
+    if handle == LEGACY { NULL } else { handle }
+}
+
+/// The identity of a stream whose context is current: the driver's own where it tells, which it
+/// never gives again; else one that no other use has, so that one stream may count as several.
+fn identify(stream: sys::CUstream, context: &CudaContext) -> StreamId {
+    static NEXT: AtomicU64 = AtomicU64::new(1 << 63);
+    let mut id = 0;
+    let asked = driver().ok().and_then(|driver| driver.stream_get_id);
+    let told = asked.is_some_and(|stream_get_id| {
+        // SAFETY: the stream is alive and its context current; `id` takes the answer.
+        unsafe { stream_get_id(stream, &raw mut id) }
+            .result()
+            .is_ok()
+    });
+    if !told {
+        id = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    StreamId {
+        context: context.cu_ctx() as usize,
+        id,
+    }
+}
+
+/// Whether work that is enqueued on the stream, whose context is current, goes into a graph.
+pub(crate) fn is_capturing(stream: sys::CUstream) -> Result<bool, BufferError> {
+    // SAFETY: the caller's stream is alive.
+    match unsafe { result::stream::is_capturing(stream) } {
+        Ok(status) => Ok(status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE),
+        Err(source) => Err(driver_error("cuStreamIsCapturing", source)),
+    }
+}
+
+pub(crate) fn driver_error(call: &'static str, source: DriverError) -> BufferError {
+    BufferErrorKind::Driver { call, source }.into()
+}
+
+/// What a buffer remembers of a use.
+#[derive(Clone, Debug)]
+pub(super) enum Used {
+    /// The stream, whatever is enqueued on it.
+    By(Arc<Held>),
+    /// A point of a stream that is not held. Until it is recorded, the use may be anywhere.
+    Until(StreamId, Arc<Event>),
+}
+
+impl Used {
+    /// The use of an allocation that all until now are, and the handle by which its stream is
+    /// met again. The stream's context must be current.
+    pub(super) fn first(stream: &Arc<CudaStream>) -> Result<(Used, Option<usize>), BufferError> {
+        if let Some(held) = Held::new(stream)? {
+            return Ok((Used::By(held), Some(handle(stream))));
+        }
+        let event = Event::new(stream.context()).map_err(|e| driver_error("cuEventCreate", e))?;
+        // If it fails, the event stays unrecorded, and the use is then waited for otherwise.
+        // SAFETY: the stream is alive and of the event's context, which is current.
+        let _ = unsafe { event.record(stream.cu_stream()) };
+        let id = identify(stream.cu_stream(), stream.context());
+        Ok((Used::Until(id, Arc::new(event)), None))
+    }
+}
+
+impl User for Used {
+    fn id(&self) -> StreamId {
+        match self {
+            Used::By(held) => held.id,
+            Used::Until(id, _) => *id,
+        }
+    }
+
+    fn is_stream(&self) -> bool {
+        matches!(self, Used::By(_))
+    }
+
+    fn is_same(&self, other: &Used) -> bool {
+        match (self, other) {
+            (Used::By(a), Used::By(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        match self {
+            // A launch borrows the stream from an `Arc` of its own or of a buffer: where there is
+            // none but ours, none is being made. The legacy stream has other objects.
+            Used::By(held) => {
+                Arc::strong_count(&held.stream) == 1
+                    && handle(&held.stream) != NULL
+                    && Current::enter(held.stream.context()).is_ok_and(|_current| {
+                        // SAFETY: the stream is held and its context current.
+                        unsafe { sys::cuStreamQuery(held.raw()) }.result().is_ok()
+                    })
+            }
+            Used::Until(_, event) => event.is_recorded() && event.is_done() == Ok(true),
+        }
+    }
+}
+
+/// A stream that is about to use a buffer. Its context is current for as long.
+#[derive(Debug)]
+pub(super) struct Launcher<'a> {
+    raw: sys::CUstream,
+    launch: u64,
+    handle: Option<usize>,
+    used: Used,
+    stream: PhantomData<&'a ()>,
+}
+
+impl<'a> Launcher<'a> {
+    /// For a use of `memory` on `stream`, whose context is current.
+    pub(super) fn new(memory: &Memory, stream: StreamRef<'a>) -> Result<Self, BufferError> {
+        let raw: sys::CUstream = stream.raw().cast();
+        if is_capturing(raw)? {
+            return Err(BufferErrorKind::Capturing.into());
+        }
+        let here = stream.context() == memory.context();
+        let held = match stream.native::<CudaStream>() {
+            Some(native) if handle(native) == NULL => Some(Held::legacy(native.context())?),
+            Some(native) => known(key(native)),
+            None if here && normal(raw as usize) == NULL => {
+                Some(Held::legacy(memory.stream().context())?)
+            }
+            None => None,
+        };
+        if let Some(held) = held {
+            return Ok(Launcher::of(memory, &held, stream.launch()));
+        }
+        let context = match stream.native::<CudaStream>() {
+            Some(native) => native.context(),
+            None if here => memory.stream().context(),
+            None => {
+                return Err(BufferErrorKind::OtherContext {
+                    buffer: memory.device(),
+                    stream: stream.device(),
+                }
+                .into());
+            }
+        };
+        let event = joins::event(stream.launch(), || {
+            Event::new(context).map_err(|e| driver_error("cuEventCreate", e))
+        })?;
+        Ok(Launcher {
+            raw,
+            launch: stream.launch(),
+            handle: None,
+            used: Used::Until(identify(raw, context), event),
+            stream: PhantomData,
+        })
+    }
+
+    /// On a stream that is held and is not being captured.
+    pub(super) fn of(memory: &Memory, held: &Arc<Held>, launch: u64) -> Self {
+        let here = held.stream.context().cu_ctx().cast() == memory.context();
+        Launcher {
+            raw: held.raw(),
+            launch,
+            handle: here.then(|| handle(&held.stream)),
+            used: Used::By(held.clone()),
+            stream: PhantomData,
+        }
+    }
+
+    /// The event to record once the use is enqueued, where the stream cannot stand for it.
+    pub(super) fn event(&self) -> Option<&Arc<Event>> {
+        match &self.used {
+            Used::By(_) => None,
+            Used::Until(_, event) => Some(event),
+        }
+    }
+}
+
+impl Launching for Launcher<'_> {
+    type User = Used;
+    type Error = BufferError;
+
+    fn handle(&self) -> Option<usize> {
+        self.handle
+    }
+
+    fn user(&self) -> Used {
+        self.used.clone()
+    }
+
+    fn wait_for(&self, used: &Used) -> Result<(), BufferError> {
+        match used {
+            Used::By(held) => joins::once(self.launch, Awaited::Stream(held.id), || {
+                held.join(self.raw)
+            }),
+            Used::Until(_, event) if event.is_recorded() => {
+                joins::once(self.launch, Awaited::Point(event.serial()), || {
+                    // SAFETY: the launching stream's context is current.
+                    unsafe { event.wait_on(self.raw) }
+                        .map_err(|e| driver_error("cuStreamWaitEvent", e))
+                })
+            }
+            // The guard of that use was forgotten, or recording it failed, or another thread is
+            // about to use another part: the host waits for all there is.
+            Used::Until(_, event) => event
+                .synchronise_context()
+                .map_err(|e| driver_error("cuCtxSynchronize", e)),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A point of a stream.
+
+use std::{
+    ptr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use cudarc::driver::{CudaContext, DriverError, result, sys};
+
+use crate::current::Current;
+
+/// A driver's event that knows whether it has been recorded: one that has not counts as complete
+/// for the driver, and must not for us.
+#[derive(Debug)]
+pub(crate) struct Event {
+    raw: sys::CUevent,
+    context: Arc<CudaContext>,
+    recorded: AtomicBool,
+    /// Never given to another.
+    serial: u64,
+}
+
+// SAFETY: the driver's functions may be called with an event from any thread; the rest is plain.
+unsafe impl Send for Event {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Event {}
+
+/// `CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING`.
+const FLAGS: u32 = 1 | 2;
+
+impl Event {
+    pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Event, DriverError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let _current = Current::enter(context)?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: a context is current and `raw` takes the answer.
+        unsafe { sys::cuEventCreate(&raw mut raw, FLAGS) }.result()?;
+        Ok(Event {
+            raw,
+            context: context.clone(),
+            recorded: AtomicBool::new(false),
+            serial: NEXT.fetch_add(1, Ordering::Relaxed),
+        })
+    }
+
+    pub(crate) fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.recorded.load(Ordering::Acquire)
+    }
+
+    /// Lets the event stand for all that is enqueued on the stream now.
+    ///
+    /// # Safety
+    ///
+    /// `stream` must be a stream of the event's context, which must be current.
+    pub(crate) unsafe fn record(&self, stream: sys::CUstream) -> Result<(), DriverError> {
+        // SAFETY: by the caller; the event lives until it is dropped.
+        unsafe { result::event::record(self.raw, stream) }?;
+        self.recorded.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Makes the stream wait for what the event stands for.
+    ///
+    /// # Safety
+    ///
+    /// `stream` must be a stream of the context that is current.
+    pub(crate) unsafe fn wait_on(&self, stream: sys::CUstream) -> Result<(), DriverError> {
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: by the caller; the event lives until it is dropped.
+        unsafe { result::stream::wait_event(stream, self.raw, flags) }
+    }
+
+    /// Whether all that the event stands for is done.
+    pub(crate) fn is_done(&self) -> Result<bool, DriverError> {
+        let _current = Current::enter(&self.context)?;
+        // SAFETY: the event lives until it is dropped.
+        match unsafe { result::event::query(self.raw) } {
+            Ok(()) => Ok(true),
+            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits on the host until all that the event stands for is done.
+    pub(crate) fn synchronise(&self) -> Result<(), DriverError> {
+        let _current = Current::enter(&self.context)?;
+        // SAFETY: the event lives until it is dropped.
+        unsafe { result::event::synchronize(self.raw) }
+    }
+
+    /// Waits on the host until everything in the event's context is done.
+    pub(crate) fn synchronise_context(&self) -> Result<(), DriverError> {
+        let _current = Current::enter(&self.context)?;
+        result::ctx::synchronize()
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        let Ok(_current) = Current::enter(&self.context) else {
+            return;
+        };
+        // Destroying an event with work pending is allowed; there is nobody to tell of a failure,
+        // which leaks it.
+        // SAFETY: nobody else has it.
+        let _ = unsafe { result::event::destroy(self.raw) };
+    }
+}
