@@ -145,7 +145,7 @@ impl Program {
         let (stream, value, cycles) = (self.stream(), self.number(), self.cycles());
         let (buffer, model) = &mut self.arrays[at];
         slow_add(&stream, (8, 256), buffer, value, cycles).unwrap();
-        model.iter_mut().for_each(|x| *x += value);
+        add_all(model, value);
     }
 
     /// From another array.
@@ -192,7 +192,7 @@ impl Program {
             }
         });
         for (half, (_, value, _)) in model.chunks_mut(HALF).zip(&work) {
-            half.iter_mut().for_each(|x| *x += 2.0 * value);
+            add_all(half, 2.0 * value);
         }
     }
 
@@ -269,9 +269,15 @@ impl Program {
             let fresh = context.new_stream().unwrap();
             let mut other = Buffer::<f32>::zeroed(&fresh, N).unwrap();
             copy(&fresh, cover(N), &buffer, &mut other, 2048).unwrap();
-            model.iter_mut().for_each(|x| *x += value);
+            add_all(&mut model, value);
             (other, model)
         });
         self.arrays.push(array.join().unwrap());
+    }
+}
+
+fn add_all(numbers: &mut [f32], value: f32) {
+    for number in numbers {
+        *number += value;
     }
 }

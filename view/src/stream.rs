@@ -115,6 +115,22 @@ impl<'a> StreamRef<'a> {
         self
     }
 
+    /// The same reference, copied field by field: for a call off the hot path, so that nothing of
+    /// it need be in memory on the path.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline(always)]
+    pub fn by_field(&self) -> Self {
+        StreamRef {
+            raw: self.raw,
+            context: self.context,
+            device: self.device,
+            native: self.native.map(|(id, native)| (id, native)),
+            launch: self.launch,
+            stream: PhantomData,
+        }
+    }
+
     /// The number of the launch on this thread, from 1, if the reference is
     /// [of one launch](Self::of_one_launch); otherwise 0.
     #[must_use]

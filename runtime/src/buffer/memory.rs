@@ -18,6 +18,7 @@ use super::{
 use crate::{
     current::Current,
     error::{BufferError, BufferErrorKind},
+    event::Event,
 };
 
 #[derive(Debug)]
@@ -151,7 +152,8 @@ impl Memory {
         if self.uses.may_read(stream.raw() as usize) && stream.context() == self.context {
             return Ok(Guard::none());
         }
-        self.settle(stream, range, false, split)
+        self.settle(stream.by_field(), range, false, split)
+            .map(|event| record(event, stream.raw()))
     }
 
     /// Lets a launch write.
@@ -165,18 +167,20 @@ impl Memory {
         if self.uses.is_solo(stream.raw() as usize) && stream.context() == self.context {
             return Ok(Guard::none());
         }
-        self.settle(stream, range, true, split)
+        self.settle(stream.by_field(), range, true, split)
+            .map(|event| record(event, stream.raw()))
     }
 
+    /// Returns the event to record once the use is enqueued, if there must be one.
     #[cold]
     #[inline(never)]
-    fn settle<'a>(
-        &'a self,
-        stream: StreamRef<'a>,
+    fn settle(
+        &self,
+        stream: StreamRef<'_>,
         range: Range<usize>,
         writes: bool,
         split: bool,
-    ) -> Result<Guard<'a>, ViewError> {
+    ) -> Result<Option<Arc<Event>>, ViewError> {
         let access = Access {
             range,
             writes,
@@ -184,18 +188,7 @@ impl Memory {
         };
         let launcher = Launcher::new(self, stream)?;
         self.enter(&launcher, &access)?;
-        let Some(event) = launcher.event().cloned() else {
-            return Ok(Guard::none());
-        };
-        let raw: sys::CUstream = stream.raw().cast();
-        Ok(Guard::new(move || {
-            if event.is_recorded() {
-                return Ok(());
-            }
-            // SAFETY: the guard borrows the stream, whose context is current while it finishes
-            // and is the event's.
-            unsafe { event.record(raw) }.map_err(|error| ViewError::driver("cuEventRecord", error))
-        }))
+        Ok(launcher.event().cloned())
     }
 
     /// Makes the launcher wait for what it must, and notes its use.
@@ -318,6 +311,23 @@ impl Memory {
         self.pointer = 0;
         taken
     }
+}
+
+/// The guard that records the event, once for all arrays that share it.
+#[inline(always)]
+fn record<'a>(event: Option<Arc<Event>>, stream: *mut c_void) -> Guard<'a> {
+    let Some(event) = event else {
+        return Guard::none();
+    };
+    Guard::new(move || {
+        if event.is_recorded() {
+            return Ok(());
+        }
+        // SAFETY: the array was acquired for this stream, which the guard's lifetime borrows and
+        // whose context is current while it finishes, and is the event's.
+        unsafe { event.record(stream.cast()) }
+            .map_err(|error| ViewError::driver("cuEventRecord", error))
+    })
 }
 
 /// Makes the stream's context current.

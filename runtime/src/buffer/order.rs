@@ -124,8 +124,10 @@ impl<U: User> Order<U> {
     /// Notes a read that has waited for what it must. Returns whether its stream reads all
     /// `bytes` unseen from now on, which `may_hide` allows.
     pub(super) fn read(&mut self, by: U, access: &Access, bytes: usize, may_hide: bool) -> bool {
-        self.mark(by.id(), access);
-        let unseen = may_hide && self.is_after_all(by.id(), access, bytes);
+        let id = by.id();
+        self.mark(id, access);
+        let all = Access::whole(bytes, false);
+        let unseen = may_hide && !access.split && self.before(id, &all).next().is_none();
         let range = if unseen {
             0..bytes
         } else {
@@ -141,24 +143,24 @@ impl<U: User> Order<U> {
     /// Notes a write that has waited for what it must. Returns whether it comes after all other
     /// uses; it is then noted to have written all `bytes`, and nothing else is.
     pub(super) fn write(&mut self, by: U, access: &Access, bytes: usize) -> bool {
-        self.mark(by.id(), access);
-        let last = self.is_after_all(by.id(), access, bytes);
-        let range = if last { 0..bytes } else { access.range.clone() };
+        let id = by.id();
+        let waited = |u: &Use<U>| u.by.id() == id || u.waited.contains(&id);
+        let last = !access.split
+            && self
+                .uses
+                .iter()
+                .all(|u| u.conflicts(id, access) || waited(u));
+        if last {
+            self.uses.clear();
+            self.uses.push(Use::new(by, 0..bytes, true));
+            return true;
+        }
+        self.mark(id, access);
         // What lies within was waited for, or is on this stream, and cannot be enqueued any more:
         // who writes here has the range to himself.
-        self.uses.retain(|u| !contains(&range, &u.range));
-        self.note(Use::new(by, range, true));
-        last
-    }
-
-    /// Whether the stream has waited for all that such an access to all `bytes` would wait for,
-    /// and nobody can be about to enqueue more of it.
-    fn is_after_all(&self, id: StreamId, access: &Access, bytes: usize) -> bool {
-        let all = Access {
-            range: 0..bytes,
-            ..access.clone()
-        };
-        !access.split && self.before(id, &all).next().is_none()
+        self.uses.retain(|u| !contains(&access.range, &u.range));
+        self.note(Use::new(by, access.range.clone(), true));
+        false
     }
 
     fn mark(&mut self, id: StreamId, access: &Access) {
