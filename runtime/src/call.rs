@@ -109,7 +109,7 @@ unsafe fn launch_in_order<A: Arguments>(
     // Arrays are acquired in the stream's context.
     rebind(kernel, stream)?;
     let dims = Dims::from_numbers(dims);
-    let call = Call::new(kernel, StreamRef::from(stream), dims);
+    let call = Call::new(kernel, StreamRef::from(stream).of_one_launch(), dims);
     // SAFETY: the caller vouches for the parameters.
     unsafe { arguments.run(&call, params) }
 }
