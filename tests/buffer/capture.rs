@@ -24,7 +24,7 @@ fn end(stream: &Arc<CudaStream>) {
 
 #[test]
 fn a_capturing_stream_is_refused() {
-    let device = device!();
+    let device = device!(alone);
     let (a, b) = (device.new_stream().unwrap(), device.new_stream().unwrap());
     let mut x = Buffer::<f32>::zeroed(&a, 16).unwrap();
     let y = Buffer::<f32>::zeroed(&b, 16).unwrap();
@@ -52,7 +52,7 @@ fn a_capturing_stream_is_refused() {
 
 #[test]
 fn a_user_that_is_being_captured_cannot_be_waited_for() {
-    let device = device!();
+    let device = device!(alone);
     let (a, b) = (device.new_stream().unwrap(), device.new_stream().unwrap());
     let x = Buffer::<f32>::zeroed(&a, 16).unwrap();
     let mut y = Buffer::<f32>::zeroed(&b, 16).unwrap();
@@ -70,7 +70,7 @@ fn a_user_that_is_being_captured_cannot_be_waited_for() {
 
 #[test]
 fn a_buffer_dropped_during_a_capture_is_freed_after_it() {
-    let device = device!();
+    let device = device!(alone);
     let (a, b) = (device.new_stream().unwrap(), device.new_stream().unwrap());
     let x = Buffer::<f32>::zeroed(&a, 16).unwrap();
     let mut y = Buffer::<f32>::zeroed(&b, 16).unwrap();

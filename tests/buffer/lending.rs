@@ -46,7 +46,7 @@ fn launches_wait_for_cudarc_copies() {
 
 #[test]
 fn an_address_is_not_lent_to_a_capture() {
-    let device = device!();
+    let device = device!(alone);
     let (a, b) = (device.new_stream().unwrap(), device.new_stream().unwrap());
     let x = Buffer::<f32>::zeroed(&a, 16).unwrap();
     drop(Buffer::<f32>::zeroed(&b, 16).unwrap());

@@ -2,7 +2,10 @@
 //!
 //! Kernels are slow here on purpose: what is not ordered goes wrong then.
 
-#![allow(clippy::many_single_char_names, reason = "streams are a, b, c, and arrays x, y, z")]
+#![allow(
+    clippy::many_single_char_names,
+    reason = "streams are a, b, c, and arrays x, y, z"
+)]
 
 #[macro_use]
 #[path = "../launch/support.rs"]

@@ -125,7 +125,9 @@ impl<'a> StreamRef<'a> {
             raw: self.raw,
             context: self.context,
             device: self.device,
-            native: self.native.map(|(id, native)| (id, native)),
+            native: self.native,
+            tracker: self.tracker,
+            alone: self.alone,
             launch: self.launch,
             stream: PhantomData,
         }

@@ -1,13 +1,19 @@
-//! What the launch that is being made has waited for and recorded already, so that ten arrays
-//! that were last used on one stream cost one wait.
+//! What the launch that is being made has found out, waited for and recorded already, so that ten
+//! arrays that were last used on one stream cost one wait.
 //!
 //! All arrays of a launch are borrowed before the first is acquired. What another stream did to
 //! any of them was therefore enqueued before the launch began to wait for that stream, and one
 //! wait covers it for all.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{
+    cell::RefCell,
+    sync::{Arc, Weak},
+};
 
-use super::order::StreamId;
+use super::{
+    order::StreamId,
+    stream::{Held, Used},
+};
 use crate::event::Event;
 
 /// What a stream can wait for.
@@ -23,13 +29,19 @@ pub(super) enum Awaited {
 struct Joins {
     launch: u64,
     waited: Vec<Awaited>,
-    /// What stands for the launch itself, where its stream cannot.
-    event: Option<Arc<Event>>,
+    used: Option<Noted>,
+}
+
+/// What stands for the launch; what it used keeps that alive.
+#[derive(Debug)]
+enum Noted {
+    By(Weak<Held>),
+    Until(StreamId, Weak<Event>),
 }
 
 thread_local! {
     static JOINS: RefCell<Joins> = const {
-        RefCell::new(Joins { launch: 0, waited: Vec::new(), event: None })
+        RefCell::new(Joins { launch: 0, waited: Vec::new(), used: None })
     };
 }
 
@@ -47,17 +59,14 @@ pub(super) fn once<E>(
     Ok(())
 }
 
-/// The event of this launch, made by `make` at the first call.
-pub(super) fn event<E>(
-    launch: u64,
-    make: impl FnOnce() -> Result<Event, E>,
-) -> Result<Arc<Event>, E> {
-    if let Some(event) = of(launch, |joins| joins.event.clone()).flatten() {
-        return Ok(event);
+/// What stands for this launch, found by `find` at the first call.
+pub(super) fn used<E>(launch: u64, find: impl FnOnce() -> Result<Used, E>) -> Result<Used, E> {
+    if let Some(used) = of(launch, |joins| joins.used.as_ref()?.upgrade()).flatten() {
+        return Ok(used);
     }
-    let event = Arc::new(make()?);
-    of(launch, |joins| joins.event = Some(event.clone()));
-    Ok(event)
+    let used = find()?;
+    of(launch, |joins| joins.used = Some(Noted::new(&used)));
+    Ok(used)
 }
 
 /// The notes of this launch; none if its arrays do not share them, or the thread is ending.
@@ -70,11 +79,27 @@ fn of<R>(launch: u64, look: impl FnOnce(&mut Joins) -> R) -> Option<R> {
         if joins.launch != launch {
             joins.launch = launch;
             joins.waited.clear();
-            joins.event = None;
+            joins.used = None;
         }
         Some(look(&mut joins))
     });
     shared.ok().flatten()
+}
+
+impl Noted {
+    fn new(used: &Used) -> Noted {
+        match used {
+            Used::By(held) => Noted::By(Arc::downgrade(held)),
+            Used::Until(id, event) => Noted::Until(*id, Arc::downgrade(event)),
+        }
+    }
+
+    fn upgrade(&self) -> Option<Used> {
+        match self {
+            Noted::By(held) => held.upgrade().map(Used::By),
+            Noted::Until(id, event) => event.upgrade().map(|event| Used::Until(*id, event)),
+        }
+    }
 }
 
 #[cfg(test)]

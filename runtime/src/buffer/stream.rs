@@ -205,6 +205,35 @@ impl Used {
     }
 }
 
+impl Used {
+    /// What can stand for a use on `stream`, whose context is current.
+    fn find(memory: &Memory, stream: StreamRef<'_>) -> Result<Used, BufferError> {
+        let raw: sys::CUstream = stream.raw().cast();
+        if is_capturing(raw)? {
+            return Err(BufferErrorKind::Capturing.into());
+        }
+        let context = match stream.native::<CudaStream>() {
+            Some(native) => native.context(),
+            None if stream.context() == memory.context() => memory.stream().context(),
+            None => {
+                return Err(BufferErrorKind::OtherContext {
+                    buffer: memory.device(),
+                    stream: stream.device(),
+                }
+                .into());
+            }
+        };
+        if normal(raw as usize) == NULL {
+            return Held::legacy(context).map(Used::By);
+        }
+        if let Some(held) = stream.native::<CudaStream>().and_then(|s| known(key(s))) {
+            return Ok(Used::By(held));
+        }
+        let event = Event::new(context).map_err(|e| driver_error("cuEventCreate", e))?;
+        Ok(Used::Until(identify(raw, context), Arc::new(event)))
+    }
+}
+
 impl User for Used {
     fn id(&self) -> StreamId {
         match self {
@@ -254,41 +283,16 @@ pub(super) struct Launcher<'a> {
 impl<'a> Launcher<'a> {
     /// For a use of `memory` on `stream`, whose context is current.
     pub(super) fn new(memory: &Memory, stream: StreamRef<'a>) -> Result<Self, BufferError> {
-        let raw: sys::CUstream = stream.raw().cast();
-        if is_capturing(raw)? {
-            return Err(BufferErrorKind::Capturing.into());
-        }
-        let here = stream.context() == memory.context();
-        let held = match stream.native::<CudaStream>() {
-            Some(native) if handle(native) == NULL => Some(Held::legacy(native.context())?),
-            Some(native) => known(key(native)),
-            None if here && normal(raw as usize) == NULL => {
-                Some(Held::legacy(memory.stream().context())?)
-            }
-            None => None,
+        let used = joins::used(stream.launch(), || Used::find(memory, stream))?;
+        let handle = match &used {
+            Used::By(held) if held.context() == memory.context() => Some(handle(&held.stream)),
+            _ => None,
         };
-        if let Some(held) = held {
-            return Ok(Launcher::of(memory, &held, stream.launch()));
-        }
-        let context = match stream.native::<CudaStream>() {
-            Some(native) => native.context(),
-            None if here => memory.stream().context(),
-            None => {
-                return Err(BufferErrorKind::OtherContext {
-                    buffer: memory.device(),
-                    stream: stream.device(),
-                }
-                .into());
-            }
-        };
-        let event = joins::event(stream.launch(), || {
-            Event::new(context).map_err(|e| driver_error("cuEventCreate", e))
-        })?;
         Ok(Launcher {
-            raw,
+            raw: stream.raw().cast(),
             launch: stream.launch(),
-            handle: None,
-            used: Used::Until(identify(raw, context), event),
+            handle,
+            used,
             stream: PhantomData,
         })
     }
