@@ -15,7 +15,7 @@ use cudarc::driver::{CudaStream, result};
 
 use self::poller::Wait;
 use crate::{
-    buffer::{driver_error, hold, is_capturing},
+    buffer::{driver_error, is_capturing, know},
     current::Current,
     error::{BufferError, BufferErrorKind},
     event::Event,
@@ -86,7 +86,7 @@ fn is_quiet(stream: &CudaStream) -> bool {
 /// An event at the stream's present end.
 fn record(stream: &Arc<CudaStream>) -> Result<Event, BufferError> {
     let context = stream.context();
-    let _known = hold(stream)?;
+    know(stream)?;
     let _current = Current::enter(context).map_err(|e| driver_error("cuCtxSetCurrent", e))?;
     if is_capturing(stream.cu_stream())? {
         return Err(BufferErrorKind::Capturing.into());

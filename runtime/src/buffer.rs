@@ -24,7 +24,7 @@ use crate::{
     error::{BufferError, BufferErrorKind},
 };
 
-pub(crate) use self::stream::{driver_error, hold, is_capturing};
+pub(crate) use self::stream::{driver_error, is_capturing, know};
 pub use self::{
     peer::{PeerSlice, PeerSliceMut},
     pinned::Pinned,
@@ -407,9 +407,9 @@ impl<T> Buffer<T> {
         // SAFETY: every element is written below before anyone can see it.
         let mut other = unsafe { Buffer::uninit(stream, len) }?;
         let kept = len.min(self.len);
-        let (mut head, mut tail) = other.split_at_mut(kept)?;
+        let mut head = other.slice_mut(..kept)?;
         head.copy_from(stream, self.slice(..kept)?)?;
-        tail.clear(stream)?;
+        other.slice_mut(kept..)?.clear(stream)?;
         drop(mem::replace(self, other));
         Ok(())
     }

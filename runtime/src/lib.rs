@@ -80,7 +80,9 @@
 //! - If recording a use fails after the launch, the stream is synchronised before the error is
 //!   returned.
 //!
-//! What a launch cannot mend, since it happens in cudarc outside any launch:
+//! [`Buffer`] is memory for which all of this holds without exception, and at no cost while one
+//! stream uses it. What a launch cannot mend for cudarc's own arrays, since it happens in cudarc
+//! outside any launch:
 //!
 //! - Dropping the last stream that was created in a context turns event tracking off, also while
 //!   a kernel on that stream still runs. Synchronise a stream before you drop it if arrays that it

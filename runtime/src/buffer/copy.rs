@@ -16,7 +16,7 @@ use super::{
     order::Access,
     pinned::Pinned,
     slice::{BufferSlice, BufferSliceMut},
-    stream::{Launcher, driver_error, hold},
+    stream::{Launcher, driver_error, know},
 };
 use crate::{
     arg::KernelArg,
@@ -267,7 +267,7 @@ fn enqueue(
         return Ok(());
     }
     let _current = enter(stream)?;
-    let _known = hold(stream)?;
+    know(stream)?;
     let reference = StreamRef::from(&**stream).of_one_launch();
     let mut event = None;
     for (memory, access) in uses {

@@ -2,16 +2,16 @@
 //!
 //! A stream that can be [`Held`] is kept alive by what it used, and its work is waited for when
 //! somebody must: nothing is recorded before. That takes the stream's `Arc`, which a launch does
-//! not see. So streams are known once a buffer was made, copied or awaited on them, and found
-//! again by the address of cudarc's object. Streams that are not known, those of other bindings,
-//! and the per-thread stream, which is another on each thread, are noted by an event instead.
+//! not see. So a stream is known once a buffer was made, copied or awaited on it, and found again
+//! by the address of cudarc's object. Streams that are not known, those of other bindings, and the
+//! per-thread stream, which is another on each thread, are noted by an event instead.
 
 use std::{
     collections::BTreeMap,
     ffi::c_void,
     marker::PhantomData,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -46,8 +46,15 @@ pub(super) struct Held {
     join: Mutex<Event>,
 }
 
-/// Known streams, by [`key`].
-static KNOWN: Mutex<BTreeMap<usize, Weak<Held>>> = Mutex::new(BTreeMap::new());
+/// A stream that was seen by its `Arc`. Keeps nothing alive, but the address from being another's.
+#[derive(Debug)]
+struct Known {
+    stream: Weak<CudaStream>,
+    held: Weak<Held>,
+}
+
+/// All known streams, by [`key`].
+static KNOWN: Mutex<BTreeMap<usize, Known>> = Mutex::new(BTreeMap::new());
 
 impl Held {
     /// Holds a stream, unless it is the per-thread one.
@@ -63,9 +70,25 @@ impl Held {
         Held::hold(&context.default_stream())
     }
 
+    /// Finds a stream that is known.
+    fn find(stream: &CudaStream) -> Result<Option<Arc<Held>>, BufferError> {
+        let alive = {
+            let known = known();
+            let Some(known) = known.get(&key(stream)) else {
+                return Ok(None);
+            };
+            if let Some(held) = known.held.upgrade() {
+                return Ok(Some(held));
+            }
+            known.stream.upgrade()
+        };
+        // At its address there is no other object, so it is the one that is asked for.
+        alive.map(|stream| Held::hold(&stream)).transpose()
+    }
+
     fn hold(stream: &Arc<CudaStream>) -> Result<Arc<Held>, BufferError> {
         let key = key(stream);
-        if let Some(held) = known(key) {
+        if let Some(held) = known().get(&key).and_then(|known| known.held.upgrade()) {
             return Ok(held);
         }
         let context = stream.context();
@@ -76,14 +99,19 @@ impl Held {
             id: identify(stream.cu_stream(), context),
             join: Mutex::new(Event::new(context).map_err(failed)?),
         });
-        let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(other) = all.get(&key).and_then(Weak::upgrade) {
+        let mut known = known();
+        if let Some(other) = known.get(&key).and_then(|known| known.held.upgrade()) {
             return Ok(other);
         }
-        if all.len() >= 64 {
-            all.retain(|_, held| held.strong_count() > 0);
+        // Doubles before it is cleared again, so that this is rare.
+        if known.len().is_power_of_two() && known.len() >= 64 {
+            known.retain(|_, known| known.stream.strong_count() > 0);
         }
-        all.insert(key, Arc::downgrade(&held));
+        let entry = Known {
+            stream: Arc::downgrade(stream),
+            held: Arc::downgrade(&held),
+        };
+        known.insert(key, entry);
         Ok(held)
     }
 
@@ -118,12 +146,12 @@ impl Held {
     }
 }
 
-/// Makes a stream known for as long as the answer lives.
-pub(crate) fn hold(stream: &Arc<CudaStream>) -> Result<impl Sized + use<>, BufferError> {
-    Held::new(stream)
+/// Makes a stream known.
+pub(crate) fn know(stream: &Arc<CudaStream>) -> Result<(), BufferError> {
+    Held::new(stream).map(|_| ())
 }
 
-/// By what a stream is found again. The address of cudarc's object, which a live `Held` pins;
+/// By what a stream is found again. The address of cudarc's object, which [`Known`] pins;
 /// or for the legacy stream, which has many objects, its context's handle, made odd.
 fn key(stream: &CudaStream) -> usize {
     match handle(stream) {
@@ -132,9 +160,8 @@ fn key(stream: &CudaStream) -> usize {
     }
 }
 
-fn known(key: usize) -> Option<Arc<Held>> {
-    let all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    all.get(&key).and_then(Weak::upgrade)
+fn known() -> MutexGuard<'static, BTreeMap<usize, Known>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The handle, with one for the legacy stream.
@@ -226,7 +253,9 @@ impl Used {
         if normal(raw as usize) == NULL {
             return Held::legacy(context).map(Used::By);
         }
-        if let Some(held) = stream.native::<CudaStream>().and_then(|s| known(key(s))) {
+        if let Some(native) = stream.native::<CudaStream>()
+            && let Some(held) = Held::find(native)?
+        {
             return Ok(Used::By(held));
         }
         let event = Event::new(context).map_err(|e| driver_error("cuEventCreate", e))?;
