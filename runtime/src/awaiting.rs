@@ -54,8 +54,8 @@ use crate::{
 ///
 /// # Errors
 ///
-/// If the stream is being captured, or the driver fails. The host then waits for the stream and
-/// drops `owned`; where it cannot wait, `owned` leaks.
+/// If the stream is being captured, in which case `owned` leaks; or if the driver fails. The host
+/// then waits for the stream and drops `owned`, or where it cannot wait, lets it leak.
 pub fn after<T: Send + 'static>(
     stream: &Arc<CudaStream>,
     owned: T,
@@ -66,7 +66,8 @@ pub fn after<T: Send + 'static>(
             wait: None,
         }),
         Err(error) => {
-            if !is_quiet(stream) {
+            // A wait would disturb the capture.
+            if error.is_capturing() || !is_quiet(stream) {
                 // What is enqueued may use it, and nobody can tell until when.
                 mem::forget(owned);
             }

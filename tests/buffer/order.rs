@@ -68,19 +68,31 @@ fn a_write_waits_for_a_write() {
 
 #[test]
 fn a_drop_waits_for_all_readers() {
+    // So large that what is allocated next is the same memory, if it is free.
+    const LARGE: usize = 3 << 20;
     let device = device!();
     let [a, b, c] = streams(&device);
-    let (x, mut y, mut z) = (ones(&c), ones(&a), ones(&b));
+    let x = Buffer::from_slice(&c, &vec![1.0; LARGE]).unwrap();
+    let address = x.describe().unwrap().pointer();
+    let (mut y, mut z) = (ones(&a), ones(&b));
     copy_late(&a, &x, &mut y);
     copy_late(&b, &x, &mut z);
     drop(x);
-    // The same memory, if it is free.
-    let mut others: Vec<Buffer<f32>> = (0..8).map(|_| Buffer::zeroed(&c, N).unwrap()).collect();
+    let mut others: Vec<_> = (0..4)
+        .map(|_| Buffer::<f32>::zeroed(&c, LARGE).unwrap())
+        .collect();
+    let again = others
+        .iter()
+        .any(|other| other.describe().unwrap().pointer() == address);
     for other in &mut others {
         fill(&c, cover(N), other, 7.0, 1024).unwrap();
     }
     assert_eq!(y.to_vec().unwrap(), [1.0; N]);
     assert_eq!(z.to_vec().unwrap(), [1.0; N]);
+    assert!(
+        again,
+        "the memory was not used again, so that this shows nothing"
+    );
 }
 
 #[test]

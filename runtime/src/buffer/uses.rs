@@ -6,14 +6,18 @@
 //! need no wait, and are not noted. Both hold raw handles of streams that `order` keeps alive, so
 //! that no other stream can have the handle.
 //!
-//! Relaxed loads are enough. Of two uses that conflict, Rust's borrow rules let the second begin
-//! only when the first has ended, and whatever tells its thread so also shows it what the first
-//! has stored. A thread that reads may meet another that comes to read at the same time: it sees
-//! the state before or after, and both are right for a read on its stream.
+//! Of two uses that conflict, Rust's borrow rules let the second begin only when the first has
+//! ended, and whatever tells its thread so also shows it what the first has stored here. A thread
+//! that reads may meet another that comes to read at the same time: it sees the state before or
+//! after, and both are right for a read on its stream. A handle is stored after the waits of its
+//! stream are enqueued, and released to whoever acquires it: who sees it enqueues behind them.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicUsize, Ordering::Relaxed},
+    atomic::{
+        AtomicUsize,
+        Ordering::{Acquire, Release},
+    },
 };
 
 use super::order::{Access, Order, User};
@@ -61,7 +65,7 @@ impl<U: User> Uses<U> {
     /// Whether all uses are on the stream of this handle.
     #[inline(always)]
     pub(super) fn is_solo(&self, handle: usize) -> bool {
-        self.solo.load(Relaxed) == handle
+        self.solo.load(Acquire) == handle
     }
 
     /// Whether the stream of this handle may read without more ado.
@@ -72,7 +76,7 @@ impl<U: User> Uses<U> {
 
     #[inline(never)]
     fn is_reader(&self, handle: usize) -> bool {
-        self.readers.iter().any(|r| r.load(Relaxed) == handle)
+        self.readers.iter().any(|r| r.load(Acquire) == handle)
     }
 
     /// Makes the stream wait for what it must, and notes the use. Returns whether it had to be
@@ -100,22 +104,22 @@ impl<U: User> Uses<U> {
             let last = order.write(by, access, bytes);
             self.see_all(&mut order);
             if let (true, Some(handle)) = (last, handle) {
-                self.solo.store(handle, Relaxed);
+                self.solo.store(handle, Release);
             }
             return Ok(true);
         }
-        let solo = self.solo.load(Relaxed);
+        let solo = self.solo.load(Acquire);
         if solo != NONE {
             order.keep_reader(bytes);
-            self.readers[0].store(solo, Relaxed);
-            self.solo.store(NONE, Relaxed);
+            self.readers[0].store(solo, Release);
+            self.solo.store(NONE, Release);
         }
-        let free = self.readers.iter().find(|r| r.load(Relaxed) == NONE);
+        let free = self.readers.iter().find(|r| r.load(Acquire) == NONE);
         let may_hide = handle.is_some() && free.is_some();
         if order.read(by, access, bytes, may_hide)
             && let (Some(free), Some(handle)) = (free, handle)
         {
-            free.store(handle, Relaxed);
+            free.store(handle, Release);
         }
         Ok(true)
     }
@@ -132,9 +136,9 @@ impl<U: User> Uses<U> {
     }
 
     fn see_all(&self, order: &mut Order<U>) {
-        self.solo.store(NONE, Relaxed);
+        self.solo.store(NONE, Release);
         for reader in &self.readers {
-            reader.store(NONE, Relaxed);
+            reader.store(NONE, Release);
         }
         order.see_all();
     }
