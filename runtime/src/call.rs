@@ -82,15 +82,19 @@ pub(crate) fn launch_loaded<A: Arguments>(
         // SAFETY: the parameters are those of these arguments.
         return unsafe { arguments.run(&call, &mut params) };
     }
-    if call.mixed.get() || !is_alone(stream) {
+    let tracked = call.tracked.get();
+    if call.mixed.get() || tracked && !is_alone(stream) {
         // SAFETY: the parameters are those of these arguments.
         return unsafe { launch_in_order(kernel, stream, dims.numbers(), arguments, &mut params) };
     }
-    // SAFETY: cudarc orders nothing now, and what decides that is the same for the stream and for
-    // all arrays. `Call::finish` looks again, and waits.
+    // SAFETY: all arrays are settled on the stream, or if some are not, cudarc orders nothing now,
+    // and what decides that is the same for the stream and for those. `Call::finish` looks again,
+    // and waits.
     let alone = unsafe { StreamRef::from(stream).alone() };
+    let call = Call::new(kernel, alone, dims);
+    call.tracked.set(tracked);
     // SAFETY: the parameters are those of these arguments.
-    unsafe { arguments.run(&Call::new(kernel, alone, dims), &mut params) }
+    unsafe { arguments.run(&call, &mut params) }
 }
 
 /// The end of a launch whose arrays are to be ordered with what other streams do.
@@ -170,7 +174,10 @@ pub struct Call<'a> {
     dims: Dims,
     /// Whether an array was described that Rust's borrow rules do not guard.
     unguarded: Cell<bool>,
-    /// Whether an array was described whose tracker is not the stream's.
+    /// Whether an array was described whose tracker is the stream's.
+    tracked: Cell<bool>,
+    /// Whether an array was described whose tracker is not the stream's, and that is not settled
+    /// on the stream.
     mixed: Cell<bool>,
 }
 
@@ -182,6 +189,7 @@ impl<'a> Call<'a> {
             stream,
             dims,
             unguarded: Cell::new(false),
+            tracked: Cell::new(false),
             mixed: Cell::new(false),
         }
     }
@@ -233,8 +241,12 @@ impl<'a> Call<'a> {
     #[inline(always)]
     fn span<T>(&self, index: usize, align: usize, view: View<'_>) -> Result<Span, LaunchError> {
         let mut elsewhere = false;
-        if view.tracker() != self.stream.tracker() {
-            self.mixed.set(true);
+        if view.tracker() == self.stream.tracker() {
+            self.tracked.set(true);
+        } else {
+            if !view.is_settled_on(self.stream.raw()) {
+                self.mixed.set(true);
+            }
             elsewhere = match view.place() {
                 Place::Context { context, .. } => differ(context, self.stream.context()),
                 Place::Device(device) => device != self.stream.device(),
@@ -391,7 +403,10 @@ impl<'a> Call<'a> {
     pub fn finish(&self) -> Finish<'a> {
         let stream = self.stream.raw().cast();
         let mut error = None;
-        if self.stream.is_alone() && !self.stream.native().is_some_and(is_alone) {
+        if self.stream.is_alone()
+            && self.tracked.get()
+            && !self.stream.native().is_some_and(is_alone)
+        {
             // Another thread made a second stream since the launch began.
             // SAFETY: the stream is borrowed and its context current.
             error = unsafe { wait(self.kernel, stream) }.err();

@@ -74,10 +74,11 @@ impl<'a> StreamRef<'a> {
     ///
     /// # Safety
     ///
-    /// The stream's tracker must order nothing now, and it must be the tracker of every array that
-    /// is acquired for the stream. As it may begin to order at any time, the caller must look
-    /// again after enqueuing its work, and if it does by then, wait for the work before letting go
-    /// of the arrays.
+    /// Of every array that is acquired for the stream, the view must be
+    /// [settled](View::settled_on) on it, or the stream's tracker must be its own and order
+    /// nothing now. As a tracker may begin to order at any time, the caller must look again after
+    /// enqueuing its work, and if it does by then, wait for the work before letting go of the
+    /// arrays.
     #[must_use]
     #[inline(always)]
     pub const unsafe fn alone(mut self) -> Self {

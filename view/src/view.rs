@@ -13,9 +13,13 @@ pub struct View<'a> {
     layout: Layout<'a>,
     place: Place,
     tracker: *const c_void,
+    settled: usize,
     read_only: bool,
     exclusive: bool,
 }
+
+/// No stream's handle.
+const UNSETTLED: usize = usize::MAX;
 
 /// How the elements of a [`View`] lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +72,7 @@ impl<'a> View<'a> {
             layout: Layout::Contiguous,
             place,
             tracker: ptr::null(),
+            settled: UNSETTLED,
             read_only: false,
             exclusive: false,
         }
@@ -124,6 +129,30 @@ impl<'a> View<'a> {
     pub const fn exclusive(mut self) -> View<'a> {
         self.exclusive = true;
         self
+    }
+
+    /// The same view, of an array that only one stream uses, by its `CUstream` in the context that
+    /// the view names: acquiring it for that stream neither waits nor leaves anything to record, as
+    /// long as the view lives, and need not be done.
+    ///
+    /// ```
+    /// use gridcall_view::{Place, View};
+    /// # let (stream, other) = (16 as *mut _, 32 as *mut _);
+    /// let view = View::new(0x7000, 12, Place::Device(0)).settled_on(stream);
+    /// assert!(view.is_settled_on(stream) && !view.is_settled_on(other));
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn settled_on(mut self, stream: *mut c_void) -> View<'a> {
+        self.settled = stream.addr();
+        self
+    }
+
+    /// Whether the view was marked as [settled](View::settled_on) on this stream.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_settled_on(&self, stream: *mut c_void) -> bool {
+        self.settled == stream.addr()
     }
 
     /// The same view, of an array whose binding orders its uses only while `tracker` says so: the

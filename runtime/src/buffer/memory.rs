@@ -4,7 +4,7 @@
 //! them cannot be waited for, it is not freed: memory that leaks harms nobody, memory that is
 //! freed under a kernel does.
 
-use std::{ffi::c_void, ops::Range, sync::Arc};
+use std::{ffi::c_void, ops::Range, ptr, sync::Arc};
 
 use cudarc::driver::{CudaStream, result, sys};
 use gridcall_view::{Guard, Place, StreamRef, View, ViewError};
@@ -138,7 +138,9 @@ impl Memory {
             context: self.context,
             device: self.device,
         };
-        View::new(pointer, len, place).exclusive()
+        View::new(pointer, len, place)
+            .exclusive()
+            .settled_on(ptr::without_provenance_mut(self.uses.solo()))
     }
 
     /// Lets a launch read: the first step of every read.
@@ -149,7 +151,9 @@ impl Memory {
         range: Range<usize>,
         split: bool,
     ) -> Result<Guard<'a>, ViewError> {
-        if self.uses.may_read(stream.raw() as usize) && stream.context() == self.context {
+        if stream.is_alone()
+            || self.uses.may_read(stream.raw() as usize) && stream.context() == self.context
+        {
             return Ok(Guard::none());
         }
         self.settle(stream.by_field(), range, false, split)
@@ -164,7 +168,9 @@ impl Memory {
         range: Range<usize>,
         split: bool,
     ) -> Result<Guard<'a>, ViewError> {
-        if self.uses.is_solo(stream.raw() as usize) && stream.context() == self.context {
+        if stream.is_alone()
+            || self.uses.is_solo(stream.raw() as usize) && stream.context() == self.context
+        {
             return Ok(Guard::none());
         }
         self.settle(stream.by_field(), range, true, split)

@@ -62,10 +62,16 @@ impl<U: User> Uses<U> {
         }
     }
 
+    /// The handle of the stream that all uses are on, or no stream's.
+    #[inline(always)]
+    pub(super) fn solo(&self) -> usize {
+        self.solo.load(Acquire)
+    }
+
     /// Whether all uses are on the stream of this handle.
     #[inline(always)]
     pub(super) fn is_solo(&self, handle: usize) -> bool {
-        self.solo.load(Acquire) == handle
+        self.solo() == handle
     }
 
     /// Whether the stream of this handle may read without more ado.
@@ -108,7 +114,7 @@ impl<U: User> Uses<U> {
             }
             return Ok(true);
         }
-        let solo = self.solo.load(Acquire);
+        let solo = self.solo();
         if solo != NONE {
             order.keep_reader(bytes);
             self.readers[0].store(solo, Release);
