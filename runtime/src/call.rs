@@ -243,10 +243,8 @@ impl<'a> Call<'a> {
         let mut elsewhere = false;
         if view.tracker() == self.stream.tracker() {
             self.tracked.set(true);
-        } else {
-            if !view.is_settled_on(self.stream.raw()) {
-                self.mixed.set(true);
-            }
+        } else if !self.is_settled(&view) {
+            self.mixed.set(true);
             elsewhere = match view.place() {
                 Place::Context { context, .. } => differ(context, self.stream.context()),
                 Place::Device(device) => device != self.stream.device(),
@@ -275,6 +273,14 @@ impl<'a> Call<'a> {
             element: size_of::<T>(),
             exclusive: view.is_exclusive(),
         })
+    }
+
+    /// Whether only the launching stream uses the array, and is in its context.
+    #[inline(always)]
+    fn is_settled(&self, view: &View<'_>) -> bool {
+        let context = self.stream.context();
+        view.is_settled_on(self.stream.raw())
+            && matches!(view.place(), Place::Context { context: own, .. } if own == context)
     }
 
     /// Refuses arrays that overlap where the kernel writes to one of them; each with its
