@@ -64,7 +64,8 @@ pub use self::{
 /// Each buffer remembers the streams that use it, and settles their order only when another one
 /// comes: then that stream waits for the others (at most one event and one wait for each of them
 /// at a launch, whatever the number of arrays). As long as one stream uses a buffer, a launch
-/// reads one word of it, and no more with up to fifteen streams that only read it: one of theirs.
+/// compares one word of it; as long as up to fifteen only read it, some of theirs. Nothing is
+/// written, locked or allocated then.
 ///
 /// - A read waits for the writes of other streams, a write for their reads and writes. Parts that
 ///   do not overlap do not wait for each other.
