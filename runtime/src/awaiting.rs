@@ -18,7 +18,7 @@ use crate::{
     buffer::{driver_error, is_capturing, know},
     current::Current,
     error::{BufferError, BufferErrorKind},
-    event::Event,
+    event::{Event, ends_context},
 };
 
 /// Owns `owned` until all that is enqueued on the stream now is done: launches, copies, graphs,
@@ -130,13 +130,18 @@ impl<T: Send + 'static> After<T> {
     ///
     /// # Errors
     ///
-    /// If the device or the driver failed. What it owned is then dropped: nothing runs any more
-    /// in a context that failed.
+    /// If the device or the driver failed. What it owned is then dropped, as by dropping the
+    /// future: nothing runs any more in a context that failed.
     pub fn wait(mut self) -> Result<T, BufferError> {
         match mem::replace(&mut self.state, State::Taken) {
             State::Pending(event, owned) => match event.synchronise() {
                 Ok(()) => Ok(owned),
-                Err(error) => Err(driver_error("cuEventSynchronize", error)),
+                Err(error) => {
+                    if !ends_context(error) {
+                        poller::keep(event, Box::new(owned));
+                    }
+                    Err(driver_error("cuEventSynchronize", error))
+                }
             },
             // A future that has been ready.
             State::Taken => Err(BufferErrorKind::Taken.into()),
@@ -186,9 +191,9 @@ impl<T: Send + 'static> Drop for After<T> {
         }
         if let State::Pending(event, owned) = mem::replace(&mut self.state, State::Taken) {
             match event.is_done() {
-                // Done, or failed: nothing of it runs any more.
-                Ok(true) | Err(_) => drop(owned),
-                Ok(false) => poller::keep(event, Box::new(owned)),
+                Ok(true) => drop(owned),
+                Err(error) if ends_context(error) => drop(owned),
+                Ok(false) | Err(_) => poller::keep(event, Box::new(owned)),
             }
         }
     }

@@ -102,6 +102,28 @@ impl Event {
     }
 }
 
+/// Whether nothing runs in the context any more after this error, nor ever will. Others say only
+/// that the driver did not answer, as while a graph is captured.
+pub(crate) fn ends_context(error: DriverError) -> bool {
+    use sys::CUresult as Code;
+    matches!(
+        error.0,
+        Code::CUDA_ERROR_DEINITIALIZED
+            | Code::CUDA_ERROR_ECC_UNCORRECTABLE
+            | Code::CUDA_ERROR_NVLINK_UNCORRECTABLE
+            | Code::CUDA_ERROR_ILLEGAL_ADDRESS
+            | Code::CUDA_ERROR_LAUNCH_TIMEOUT
+            | Code::CUDA_ERROR_CONTEXT_IS_DESTROYED
+            | Code::CUDA_ERROR_ASSERT
+            | Code::CUDA_ERROR_HARDWARE_STACK_ERROR
+            | Code::CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | Code::CUDA_ERROR_MISALIGNED_ADDRESS
+            | Code::CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | Code::CUDA_ERROR_INVALID_PC
+            | Code::CUDA_ERROR_LAUNCH_FAILED
+    )
+}
+
 impl Drop for Event {
     fn drop(&mut self) {
         let Ok(_current) = Current::enter(&self.context) else {

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::event::Event;
+use crate::event::{Event, ends_context};
 
 /// An event that a future waits for.
 #[derive(Debug)]
@@ -76,7 +76,8 @@ pub(super) fn watch(wait: &Arc<Wait>, waker: &Waker) -> io::Result<()> {
     Ok(())
 }
 
-/// Drops what is owned once the event is done, or has failed. Without a thread, it leaks.
+/// Drops what is owned once the event is done, or its context has failed. Without a thread, or if
+/// the driver does not tell, it leaks.
 pub(super) fn keep(event: Arc<Event>, owned: Box<dyn Any + Send>) {
     if thread().is_err() {
         std::mem::forget(owned);
@@ -147,17 +148,18 @@ fn relax_captures() {
     let _ = unsafe { cudarc::driver::sys::cuThreadExchangeStreamCaptureMode(&raw mut mode) };
 }
 
+/// Whether there is nothing more to look for: the event is done, or looking failed.
 fn is_over(task: &Task) -> bool {
     let event = match task {
         Task::Wake(wait) => &wait.event,
         Task::Drop(event, _) => event,
     };
-    // An error is the future's to find; nothing of what is owned runs any more.
     event.is_done().unwrap_or(true)
 }
 
 fn end(task: Task) {
     match task {
+        // If looking failed, the future will find that too.
         Task::Wake(wait) => {
             let waker = {
                 let mut slot = wait.slot();
@@ -168,6 +170,11 @@ fn end(task: Task) {
                 waker.wake();
             }
         }
-        Task::Drop(_, owned) => drop(owned),
+        Task::Drop(event, owned) => match event.is_done() {
+            Ok(true) => drop(owned),
+            Err(error) if ends_context(error) => drop(owned),
+            // The device may still use it.
+            Ok(false) | Err(_) => std::mem::forget(owned),
+        },
     }
 }

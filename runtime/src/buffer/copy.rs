@@ -4,10 +4,10 @@
 //! turn in the stream. So copies of slices wait for the stream. Copies of [`Pinned`] memory own it
 //! instead, and do not wait.
 
-use std::{any::type_name, ffi::c_void, sync::Arc};
+use std::{any::type_name, ffi::c_void, sync::Arc, thread, time::Duration};
 
 use bytemuck::{AnyBitPattern, CheckedBitPattern, Zeroable};
-use cudarc::driver::{CudaStream, sys};
+use cudarc::driver::{CudaStream, DriverError, sys};
 use gridcall_view::StreamRef;
 
 use super::{
@@ -288,13 +288,30 @@ fn enqueue(
     enqueued.map_err(|e| driver_error(call, e))
 }
 
-/// Waits for all that is enqueued on the stream.
+/// Waits for all that is enqueued on the stream, which may use what the caller has borrowed.
 fn finish(stream: &CudaStream) -> Result<(), BufferError> {
     let _current = enter(stream)?;
-    // SAFETY: the stream is alive and its context current.
-    unsafe { sys::cuStreamSynchronize(stream.cu_stream()) }
-        .result()
-        .map_err(|e| driver_error("cuStreamSynchronize", e))
+    loop {
+        // SAFETY: the stream is alive and its context current.
+        let finished = unsafe { sys::cuStreamSynchronize(stream.cu_stream()) }.result();
+        match finished {
+            // Another thread has begun to capture the stream since. What is enqueued runs before.
+            Err(error) if is_of_capture(error) => thread::sleep(Duration::from_millis(1)),
+            Err(error) => return Err(driver_error("cuStreamSynchronize", error)),
+            Ok(()) => return Ok(()),
+        }
+    }
+}
+
+/// Whether the driver does not do something because a graph is being captured.
+fn is_of_capture(error: DriverError) -> bool {
+    use sys::CUresult as Code;
+    matches!(
+        error.0,
+        Code::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+            | Code::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+            | Code::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
+    )
 }
 
 fn same_length(from: usize, to: usize) -> Result<(), BufferError> {
