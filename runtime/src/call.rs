@@ -204,7 +204,7 @@ impl<'a> Call<'a> {
         array: &V,
     ) -> Result<Span, LaunchError> {
         match array.describe() {
-            Ok(view) => self.span::<T>(index, align, view),
+            Ok(view) => self.span::<T>(index, align, view, false),
             Err(error) => Err(view_error(self.kernel, index, error)),
         }
     }
@@ -219,7 +219,7 @@ impl<'a> Call<'a> {
     ) -> Result<Span, LaunchError> {
         match array.describe_mut() {
             Ok(view) if view.is_read_only() => Err(read_only(self.kernel, index)),
-            Ok(view) => self.span::<T>(index, align, view),
+            Ok(view) => self.span::<T>(index, align, view, true),
             Err(error) => Err(view_error(self.kernel, index, error)),
         }
     }
@@ -239,11 +239,17 @@ impl<'a> Call<'a> {
     }
 
     #[inline(always)]
-    fn span<T>(&self, index: usize, align: usize, view: View<'_>) -> Result<Span, LaunchError> {
+    fn span<T>(
+        &self,
+        index: usize,
+        align: usize,
+        view: View<'_>,
+        writes: bool,
+    ) -> Result<Span, LaunchError> {
         let mut elsewhere = false;
         if view.tracker() == self.stream.tracker() {
             self.tracked.set(true);
-        } else if !self.is_settled(&view) {
+        } else if !self.is_settled(&view, writes) {
             self.mixed.set(true);
             elsewhere = match view.place() {
                 Place::Context { context, .. } => differ(context, self.stream.context()),
@@ -275,12 +281,19 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Whether only the launching stream uses the array, and is in its context.
+    /// Whether the launching stream, in the array's context, may use it without more ado.
     #[inline(always)]
-    fn is_settled(&self, view: &View<'_>) -> bool {
-        let context = self.stream.context();
-        view.is_settled_on(self.stream.raw())
-            && matches!(view.place(), Place::Context { context: own, .. } if own == context)
+    fn is_settled(&self, view: &View<'_>, writes: bool) -> bool {
+        let Place::Context { context, .. } = view.place() else {
+            return false;
+        };
+        let stream = self.stream.raw();
+        let settled = if writes {
+            view.may_write_on(stream)
+        } else {
+            view.may_read_on(stream)
+        };
+        settled && context == self.stream.context()
     }
 
     /// Refuses arrays that overlap where the kernel writes to one of them; each with its

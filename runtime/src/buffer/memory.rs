@@ -4,7 +4,7 @@
 //! them cannot be waited for, it is not freed: memory that leaks harms nobody, memory that is
 //! freed under a kernel does.
 
-use std::{ffi::c_void, ops::Range, ptr, sync::Arc};
+use std::{ffi::c_void, ops::Range, sync::Arc};
 
 use cudarc::driver::{CudaStream, result, sys};
 use gridcall_view::{Guard, Place, StreamRef, View, ViewError};
@@ -140,7 +140,7 @@ impl Memory {
         };
         View::new(pointer, len, place)
             .exclusive()
-            .settled_on(ptr::without_provenance_mut(self.uses.solo()))
+            .settled_on(self.uses.open())
     }
 
     /// Lets a launch read: the first step of every read.

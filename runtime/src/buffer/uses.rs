@@ -1,10 +1,10 @@
 //! The uses of one allocation as a launch meets them: an answer in a few instructions while one
 //! stream uses it or several read it, and a lock otherwise.
 //!
-//! `solo` is the stream that all uses are on, if they are on one: its further uses need no wait,
-//! and are not noted. `readers` are streams that have waited for all writes: their further reads
-//! need no wait, and are not noted. Both hold raw handles of streams that `order` keeps alive, so
-//! that no other stream can have the handle.
+//! The first of `open` is the stream that all uses are on, if they are on one: its further uses
+//! need no wait, and are not noted. The others are streams that have waited for all writes: their
+//! further reads need no wait, and are not noted. These are raw handles of streams that `order`
+//! keeps alive, so that no other stream can have the handle.
 //!
 //! Of two uses that conflict, Rust's borrow rules let the second begin only when the first has
 //! ended, and whatever tells its thread so also shows it what the first has stored here. A thread
@@ -31,8 +31,7 @@ const READERS: usize = if cfg!(test) { 3 } else { 15 };
 
 #[derive(Debug)]
 pub(super) struct Uses<U> {
-    solo: AtomicUsize,
-    readers: [AtomicUsize; READERS],
+    open: [AtomicUsize; 1 + READERS],
     order: Mutex<Order<U>>,
 }
 
@@ -55,23 +54,24 @@ pub(super) trait Launching {
 impl<U: User> Uses<U> {
     /// One stream that has written it all; its handle, if it is met again by that.
     pub(super) fn new(by: U, handle: Option<usize>, bytes: usize) -> Uses<U> {
+        let open = [const { AtomicUsize::new(NONE) }; 1 + READERS];
+        open[0].store(handle.unwrap_or(NONE), Release);
         Uses {
-            solo: AtomicUsize::new(handle.unwrap_or(NONE)),
-            readers: [const { AtomicUsize::new(NONE) }; READERS],
+            open,
             order: Mutex::new(Order::new(by, bytes)),
         }
     }
 
-    /// The handle of the stream that all uses are on, or no stream's.
+    /// The handles of the streams that may read without more ado, the first also write.
     #[inline(always)]
-    pub(super) fn solo(&self) -> usize {
-        self.solo.load(Acquire)
+    pub(super) fn open(&self) -> &[AtomicUsize] {
+        &self.open
     }
 
     /// Whether all uses are on the stream of this handle.
     #[inline(always)]
     pub(super) fn is_solo(&self, handle: usize) -> bool {
-        self.solo() == handle
+        self.open[0].load(Acquire) == handle
     }
 
     /// Whether the stream of this handle may read without more ado.
@@ -82,7 +82,7 @@ impl<U: User> Uses<U> {
 
     #[inline(never)]
     fn is_reader(&self, handle: usize) -> bool {
-        self.readers.iter().any(|r| r.load(Acquire) == handle)
+        self.open[1..].iter().any(|r| r.load(Acquire) == handle)
     }
 
     /// Makes the stream wait for what it must, and notes the use. Returns whether it had to be
@@ -110,17 +110,18 @@ impl<U: User> Uses<U> {
             let last = order.write(by, access, bytes);
             self.see_all(&mut order);
             if let (true, Some(handle)) = (last, handle) {
-                self.solo.store(handle, Release);
+                self.open[0].store(handle, Release);
             }
             return Ok(true);
         }
-        let solo = self.solo();
+        let [first, readers @ ..] = &self.open;
+        let solo = first.load(Acquire);
         if solo != NONE {
             order.keep_reader(bytes);
-            self.readers[0].store(solo, Release);
-            self.solo.store(NONE, Release);
+            readers[0].store(solo, Release);
+            first.store(NONE, Release);
         }
-        let free = self.readers.iter().find(|r| r.load(Acquire) == NONE);
+        let free = readers.iter().find(|r| r.load(Acquire) == NONE);
         let may_hide = handle.is_some() && free.is_some();
         if order.read(by, access, bytes, may_hide)
             && let (Some(free), Some(handle)) = (free, handle)
@@ -142,9 +143,8 @@ impl<U: User> Uses<U> {
     }
 
     fn see_all(&self, order: &mut Order<U>) {
-        self.solo.store(NONE, Release);
-        for reader in &self.readers {
-            reader.store(NONE, Release);
+        for open in &self.open {
+            open.store(NONE, Release);
         }
         order.see_all();
     }
