@@ -1,4 +1,4 @@
-//! [`after`]: what is enqueued on a stream as a future, or to be waited for.
+//! [`after`] and [`after_event`]: what is enqueued on a stream as a future, or to be waited for.
 
 mod poller;
 
@@ -11,7 +11,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use cudarc::driver::{CudaStream, result};
+use cudarc::driver::{CudaEvent, CudaStream, result};
 
 use self::poller::Wait;
 use crate::{
@@ -76,6 +76,27 @@ pub fn after<T: Send + 'static>(
     }
 }
 
+/// Owns `owned` until what the event was recorded for is done; otherwise as [`after`].
+///
+/// An event that was never recorded is done.
+///
+/// ```no_run
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let ctx = gridcall::device(0)?;
+/// let stream = ctx.new_stream()?;
+/// let event = stream.record_event(None)?;
+/// // More is enqueued, which is not waited for.
+/// gridcall::after_event(event, ()).await?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn after_event<T: Send + 'static>(event: CudaEvent, owned: T) -> After<T> {
+    After {
+        state: State::Pending(Arc::new(Event::of_cudarc(event)), owned),
+        wait: None,
+    }
+}
+
 /// Waits for the stream on the host. Whether that was possible.
 fn is_quiet(stream: &CudaStream) -> bool {
     Current::enter(stream.context()).is_ok_and(|_current| {
@@ -98,7 +119,7 @@ fn record(stream: &Arc<CudaStream>) -> Result<Event, BufferError> {
     Ok(event)
 }
 
-/// What [`after`] returns: owns a `T` until the device is done.
+/// What [`after`] and [`after_event`] return: owns a `T` until the device is done.
 #[must_use = "dropping it only keeps what it owns until the device is done"]
 pub struct After<T: Send + 'static> {
     state: State<T>,

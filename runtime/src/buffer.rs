@@ -59,6 +59,15 @@ pub use self::{
 /// # }
 /// ```
 ///
+/// # Elements
+///
+/// What can be passed to a kernel by value ([`KernelArg`]) can be copied to the device; padding
+/// means nothing there. Back on the host, a value must be one whatever the kernel wrote:
+/// [`to_vec`](Buffer::to_vec) takes the types of which any bits are a value
+/// ([`AnyBitPattern`](bytemuck::AnyBitPattern): integers, floats, vectors and arrays of them), and
+/// those that can be checked ([`CheckedBitPattern`](bytemuck::CheckedBitPattern): `bool`, and your
+/// own types with `bytemuck`'s derives); everything else comes back [as bytes](Buffer::to_bytes).
+///
 /// # Order
 ///
 /// Each buffer remembers the streams that use it, and settles their order only when another one

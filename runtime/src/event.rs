@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use cudarc::driver::{CudaContext, DriverError, result, sys};
+use cudarc::driver::{CudaContext, CudaEvent, DriverError, result, sys};
 
 use crate::current::Current;
 
@@ -21,6 +21,8 @@ pub(crate) struct Event {
     recorded: AtomicBool,
     /// Never given to another.
     serial: u64,
+    /// What the driver's event belongs to, if not to this.
+    owner: Option<CudaEvent>,
 }
 
 // SAFETY: the driver's functions may be called with an event from any thread; the rest is plain.
@@ -33,7 +35,6 @@ const FLAGS: u32 = 1 | 2;
 
 impl Event {
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Event, DriverError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let _current = Current::enter(context)?;
         let mut raw = ptr::null_mut();
         // SAFETY: a context is current and `raw` takes the answer.
@@ -42,8 +43,20 @@ impl Event {
             raw,
             context: context.clone(),
             recorded: AtomicBool::new(false),
-            serial: NEXT.fetch_add(1, Ordering::Relaxed),
+            serial: next_serial(),
+            owner: None,
         })
+    }
+
+    /// An event of cudarc, as it has been recorded.
+    pub(crate) fn of_cudarc(event: CudaEvent) -> Event {
+        Event {
+            raw: event.cu_event(),
+            context: event.context().clone(),
+            recorded: AtomicBool::new(true),
+            serial: next_serial(),
+            owner: Some(event),
+        }
     }
 
     pub(crate) fn serial(&self) -> u64 {
@@ -124,8 +137,16 @@ pub(crate) fn ends_context(error: DriverError) -> bool {
     )
 }
 
+fn next_serial() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 impl Drop for Event {
     fn drop(&mut self) {
+        if self.owner.is_some() {
+            return;
+        }
         let Ok(_current) = Current::enter(&self.context) else {
             return;
         };

@@ -246,7 +246,7 @@ mod pointer;
 mod vector;
 
 pub use arg::KernelArg;
-pub use awaiting::{After, after};
+pub use awaiting::{After, after, after_event};
 pub use buffer::{Buffer, BufferSlice, BufferSliceMut, PeerSlice, PeerSliceMut, Pinned};
 pub use device::device;
 pub use driver::DriverCode;

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gridcall::{Buffer, Pinned, after, cover};
+use gridcall::{Buffer, Pinned, after, after_event, cover};
 
 use crate::{
     kernels::{fill, slow_add, slow_copy},
@@ -103,6 +103,22 @@ fn waiting_blocks() {
     let x = after(&stream, x).unwrap().wait().unwrap();
     assert!(after(&stream, ()).unwrap().is_done().unwrap());
     assert_eq!(x.to_vec().unwrap(), [1.0; 1024]);
+}
+
+#[test]
+fn an_event_is_awaited_alone() {
+    let device = device!(alone);
+    let stream = device.new_stream().unwrap();
+    let mut seen = stream.alloc_zeros::<i32>(1).unwrap();
+    let mut latch = Latch::new(&device);
+    let early = stream.record_event(None).unwrap();
+    latch.hold(&stream, &mut seen);
+    let late = stream.record_event(None).unwrap();
+    let late = after_event(late, 2);
+    assert_eq!(pollster::block_on(after_event(early, 1)).unwrap(), 1);
+    assert!(!late.is_done().unwrap());
+    latch.release();
+    assert_eq!(pollster::block_on(late).unwrap(), 2);
 }
 
 #[test]

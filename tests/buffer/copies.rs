@@ -1,7 +1,7 @@
 //! To the host and back, and from buffer to buffer.
 
 use gridcall::{
-    Buffer, BufferErrorKind, Float3, Pinned, cover,
+    Buffer, BufferErrorKind, Float3, KernelArg, Pinned, cover,
     cudarc::driver::{CudaSlice, CudaStream, DevicePtr},
 };
 use half::f16;
@@ -96,6 +96,24 @@ fn a_bool_that_is_none_is_an_error() {
     assert_eq!(flags.slice(..2).unwrap().to_vec().unwrap(), [true, false]);
     flags.clear(&stream).unwrap();
     assert_eq!(flags.to_vec().unwrap(), [false; 4]);
+}
+
+#[test]
+fn a_struct_with_padding_comes_back_as_bytes() {
+    #[derive(Clone, Copy, KernelArg)]
+    #[repr(C)]
+    struct Padded {
+        byte: u8,
+        word: u32,
+    }
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let padded = [Padded { byte: 1, word: 2 }, Padded { byte: 3, word: 4 }];
+    let bytes = Buffer::from_slice(&stream, &padded)
+        .unwrap()
+        .to_bytes()
+        .unwrap();
+    assert_eq!((bytes[0], &bytes[4..9]), (1, &[2, 0, 0, 0, 3][..]));
 }
 
 #[test]

@@ -36,6 +36,10 @@ fn after_a_fault_calls_fail_and_drops_do_not_panic() {
             assert!(error.contains("LAUNCH_FAILED"), "{error}");
         }
         assert!(y.free().is_err());
+        device.check_err().unwrap();
         drop(x);
+        // Nothing could return it, so the context tells, once.
+        assert!(device.check_err().is_err());
+        device.check_err().unwrap();
     });
 }
