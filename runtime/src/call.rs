@@ -82,8 +82,8 @@ pub(crate) fn launch_loaded<A: Arguments>(
         // SAFETY: the parameters are those of these arguments.
         return unsafe { arguments.run(&call, &mut params) };
     }
-    let tracked = call.tracked.get();
-    if call.mixed.get() || tracked && !is_alone(stream) {
+    let settled = call.all_settled();
+    if call.mixed.get() || !settled && !is_alone(stream) {
         // SAFETY: the parameters are those of these arguments.
         return unsafe { launch_in_order(kernel, stream, dims.numbers(), arguments, &mut params) };
     }
@@ -92,7 +92,7 @@ pub(crate) fn launch_loaded<A: Arguments>(
     // and waits.
     let alone = unsafe { StreamRef::from(stream).alone() };
     let call = Call::new(kernel, alone, dims);
-    call.tracked.set(tracked);
+    call.waits_late.set(!settled);
     // SAFETY: the parameters are those of these arguments.
     unsafe { arguments.run(&call, &mut params) }
 }
@@ -174,11 +174,14 @@ pub struct Call<'a> {
     dims: Dims,
     /// Whether an array was described that Rust's borrow rules do not guard.
     unguarded: Cell<bool>,
-    /// Whether an array was described whose tracker is the stream's.
-    tracked: Cell<bool>,
-    /// Whether an array was described whose tracker is not the stream's, and that is not settled
-    /// on the stream.
+    /// How many arrays were described.
+    described: Cell<usize>,
+    /// How many of them are settled on the stream.
+    settled: Cell<usize>,
+    /// Whether one of them is not, and its tracker is not the stream's either.
     mixed: Cell<bool>,
+    /// Whether the launch is made alone, for as long as cudarc orders nothing.
+    waits_late: Cell<bool>,
 }
 
 impl<'a> Call<'a> {
@@ -189,8 +192,10 @@ impl<'a> Call<'a> {
             stream,
             dims,
             unguarded: Cell::new(false),
-            tracked: Cell::new(false),
+            described: Cell::new(0),
+            settled: Cell::new(0),
             mixed: Cell::new(false),
+            waits_late: Cell::new(false),
         }
     }
 
@@ -247,9 +252,10 @@ impl<'a> Call<'a> {
         writes: bool,
     ) -> Result<Span, LaunchError> {
         let mut elsewhere = false;
-        if view.tracker() == self.stream.tracker() {
-            self.tracked.set(true);
-        } else if !self.is_settled(&view, writes) {
+        self.described.set(self.described.get() + 1);
+        if self.is_settled(&view, writes) {
+            self.settled.set(self.settled.get() + 1);
+        } else if view.tracker() != self.stream.tracker() {
             self.mixed.set(true);
             elsewhere = match view.place() {
                 Place::Context { context, .. } => differ(context, self.stream.context()),
@@ -279,6 +285,12 @@ impl<'a> Call<'a> {
             element: size_of::<T>(),
             exclusive: view.is_exclusive(),
         })
+    }
+
+    /// Whether the launching stream may use all arrays without more ado.
+    #[inline(always)]
+    fn all_settled(&self) -> bool {
+        self.settled.get() == self.described.get()
     }
 
     /// Whether the launching stream, in the array's context, may use it without more ado.
@@ -422,10 +434,7 @@ impl<'a> Call<'a> {
     pub fn finish(&self) -> Finish<'a> {
         let stream = self.stream.raw().cast();
         let mut error = None;
-        if self.stream.is_alone()
-            && self.tracked.get()
-            && !self.stream.native().is_some_and(is_alone)
-        {
+        if self.waits_late.get() && !self.stream.native().is_some_and(is_alone) {
             // Another thread made a second stream since the launch began.
             // SAFETY: the stream is borrowed and its context current.
             error = unsafe { wait(self.kernel, stream) }.err();
