@@ -123,6 +123,10 @@ impl Memory {
         &self.stream
     }
 
+    pub(super) fn home(&self) -> &Held {
+        &self.home
+    }
+
     /// The stream on which the host copies with the fewest waits.
     pub(super) fn nearest_stream(&self) -> Arc<CudaStream> {
         match self.uses.only() {

@@ -9,7 +9,6 @@
 use std::{
     collections::BTreeMap,
     ffi::c_void,
-    marker::PhantomData,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
@@ -21,7 +20,7 @@ use gridcall_view::StreamRef;
 
 use super::{
     joins::{self, Awaited},
-    memory::Memory,
+    memory::{Memory, enter},
     order::{StreamId, User},
     uses::Launching,
 };
@@ -42,8 +41,8 @@ const PER_THREAD: usize = 2;
 pub(super) struct Held {
     stream: Arc<CudaStream>,
     id: StreamId,
-    /// Recorded whenever another stream must wait for this one.
-    join: Mutex<Event>,
+    /// For recording when a stream of the same context must be waited for, once it was needed.
+    spare: Mutex<Option<Event>>,
 }
 
 /// A stream that was seen by its `Arc`. Keeps nothing alive, but the address from being another's.
@@ -92,12 +91,11 @@ impl Held {
             return Ok(held);
         }
         let context = stream.context();
-        let failed = |source| driver_error("cuEventCreate", source);
-        let _current = Current::enter(context).map_err(failed)?;
+        let _current = enter(stream)?;
         let held = Arc::new(Held {
             stream: stream.clone(),
             id: identify(stream.cu_stream(), context),
-            join: Mutex::new(Event::new(context).map_err(failed)?),
+            spare: Mutex::new(None),
         });
         let mut known = known();
         if let Some(other) = known.get(&key).and_then(|known| known.held.upgrade()) {
@@ -128,18 +126,29 @@ impl Held {
     }
 
     /// Makes the stream `waiting`, of the context that is current, wait for all that is enqueued
-    /// on this one.
-    fn join(&self, waiting: sys::CUstream) -> Result<(), BufferError> {
-        let event = self.join.lock().unwrap_or_else(PoisonError::into_inner);
+    /// on this one, by the spare event of a stream that lives longer, if it is of this context.
+    fn join(&self, waiting: sys::CUstream, lender: &Held) -> Result<(), BufferError> {
+        let context = self.stream.context();
+        let lender = if lender.context() == self.context() {
+            lender
+        } else {
+            self
+        };
+        let mut spare = lender.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let event = match &*spare {
+            Some(event) => event,
+            None => {
+                let event = Event::new(context).map_err(|e| driver_error("cuEventCreate", e))?;
+                &*spare.insert(event)
+            }
+        };
         {
-            let context = self.stream.context();
-            let failed = |source| driver_error("cuEventRecord", source);
-            let _current = Current::enter(context).map_err(failed)?;
+            let _current = enter(&self.stream)?;
             if is_capturing(self.raw())? {
                 return Err(BufferErrorKind::UserCapturing.into());
             }
             // SAFETY: the stream is held, the event was made in its context, which is current.
-            unsafe { event.record(self.raw()) }.map_err(failed)?;
+            unsafe { event.record(self.raw()) }.map_err(|e| driver_error("cuEventRecord", e))?;
         }
         // SAFETY: the caller's context is current again.
         unsafe { event.wait_on(waiting) }.map_err(|e| driver_error("cuStreamWaitEvent", e))
@@ -306,12 +315,13 @@ pub(super) struct Launcher<'a> {
     launch: u64,
     handle: Option<usize>,
     used: Used,
-    stream: PhantomData<&'a ()>,
+    /// Lends the event for waits.
+    home: &'a Held,
 }
 
 impl<'a> Launcher<'a> {
     /// For a use of `memory` on `stream`, whose context is current.
-    pub(super) fn new(memory: &Memory, stream: StreamRef<'a>) -> Result<Self, BufferError> {
+    pub(super) fn new(memory: &'a Memory, stream: StreamRef<'a>) -> Result<Self, BufferError> {
         let used = joins::used(stream.launch(), || Used::find(memory, stream))?;
         let handle = match &used {
             Used::By(held) if held.context() == memory.context() => Some(handle(&held.stream)),
@@ -322,19 +332,19 @@ impl<'a> Launcher<'a> {
             launch: stream.launch(),
             handle,
             used,
-            stream: PhantomData,
+            home: memory.home(),
         })
     }
 
     /// On a stream that is held and is not being captured.
-    pub(super) fn of(memory: &Memory, held: &Arc<Held>, launch: u64) -> Self {
+    pub(super) fn of(memory: &'a Memory, held: &Arc<Held>, launch: u64) -> Self {
         let here = held.stream.context().cu_ctx().cast() == memory.context();
         Launcher {
             raw: held.raw(),
             launch,
             handle: here.then(|| handle(&held.stream)),
             used: Used::By(held.clone()),
-            stream: PhantomData,
+            home: memory.home(),
         }
     }
 
@@ -362,7 +372,7 @@ impl Launching for Launcher<'_> {
     fn wait_for(&self, used: &Used) -> Result<(), BufferError> {
         match used {
             Used::By(held) => joins::once(self.launch, Awaited::Stream(held.id), || {
-                held.join(self.raw)
+                held.join(self.raw, self.home)
             }),
             Used::Until(_, event) if event.is_recorded() => {
                 joins::once(self.launch, Awaited::Point(event.serial()), || {
