@@ -11,7 +11,7 @@ use std::{
     sync::OnceLock,
 };
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUfunction, CUmodule, CUstream};
+use cudarc::driver::sys::{CUcontext, CUdevice, CUfunction, CUmemoryPool, CUmodule, CUstream};
 use libloading::Library;
 
 use crate::error::{LoadError, LoadErrorKind};
@@ -56,8 +56,33 @@ pub(crate) struct Driver {
     /// Since CUDA 12.4.
     pub(crate) func_get_param_info:
         Option<unsafe extern "C" fn(CUfunction, usize, *mut usize, *mut usize) -> DriverCode>,
+    /// Since CUDA 11.2; its types differ between bindings.
+    pub(crate) mem_pool_set_access:
+        Option<unsafe extern "C" fn(CUmemoryPool, *const PoolAccess, usize) -> DriverCode>,
+    /// Since CUDA 12.0.
+    pub(crate) stream_get_id: Option<unsafe extern "C" fn(CUstream, *mut u64) -> DriverCode>,
     /// Keeps the functions where they are.
     _library: Library,
+}
+
+/// `CUmemAccessDesc`: who may do what.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct PoolAccess {
+    location: c_uint,
+    device: CUdevice,
+    flags: c_uint,
+}
+
+impl PoolAccess {
+    /// `CU_MEM_LOCATION_TYPE_DEVICE`, `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
+    pub(crate) fn read_and_write(device: CUdevice) -> PoolAccess {
+        PoolAccess {
+            location: 1,
+            device,
+            flags: 3,
+        }
+    }
 }
 
 type LaunchKernel = unsafe extern "C" fn(
@@ -135,6 +160,12 @@ fn open() -> Result<Driver, LoadError> {
     let func_get_param_info = unsafe { library.get(b"cuFuncGetParamInfo") }
         .ok()
         .map(|f| *f);
+    // SAFETY: the type is the function's type in cuda.h.
+    let mem_pool_set_access = unsafe { library.get(b"cuMemPoolSetAccess") }
+        .ok()
+        .map(|f| *f);
+    // SAFETY: the type is the function's type in cuda.h.
+    let stream_get_id = unsafe { library.get(b"cuStreamGetId") }.ok().map(|f| *f);
     Ok(Driver {
         init: function!(b"cuInit"),
         driver_get_version: function!(b"cuDriverGetVersion"),
@@ -155,6 +186,8 @@ fn open() -> Result<Driver, LoadError> {
         get_error_name: function!(b"cuGetErrorName"),
         get_error_string: function!(b"cuGetErrorString"),
         func_get_param_info,
+        mem_pool_set_access,
+        stream_get_id,
         _library: library,
     })
 }

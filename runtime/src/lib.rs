@@ -80,7 +80,9 @@
 //! - If recording a use fails after the launch, the stream is synchronised before the error is
 //!   returned.
 //!
-//! What a launch cannot mend, since it happens in cudarc outside any launch:
+//! [`Buffer`] is memory for which all of this holds without exception, and at no cost while one
+//! stream uses it. What a launch cannot mend for cudarc's own arrays, since it happens in cudarc
+//! outside any launch:
 //!
 //! - Dropping the last stream that was created in a context turns event tracking off, also while
 //!   a kernel on that stream still runs. Synchronise a stream before you drop it if arrays that it
@@ -226,13 +228,17 @@ pub use gridcall_view::{
 };
 
 mod arg;
+mod awaiting;
+mod buffer;
 mod call;
 mod cell;
 mod contract;
+mod current;
 mod declaration;
 mod device;
 mod driver;
 mod error;
+mod event;
 mod kernel;
 mod launch;
 mod layout;
@@ -242,10 +248,13 @@ mod pointer;
 mod vector;
 
 pub use arg::KernelArg;
+pub use awaiting::{After, after, after_event};
+pub use buffer::{Buffer, BufferSlice, BufferSliceMut, PeerSlice, PeerSliceMut, Pinned};
 pub use device::device;
 pub use driver::DriverCode;
 pub use error::{
-    ArgumentError, Axis, GeometryError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind,
+    ArgumentError, Axis, BufferError, BufferErrorKind, GeometryError, LaunchError, LaunchErrorKind,
+    LoadError, LoadErrorKind,
 };
 pub use kernel::{Kernel, Safe, Unsafe};
 pub use launch::{Block, Extent, Grid, Launch, cover};
