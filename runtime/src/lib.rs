@@ -99,7 +99,8 @@
 //! # Features
 //!
 //! None is on by default. `half`, `num-complex` and `float8` add those crates' types as scalars
-//! and elements.
+//! and elements. `dlpack` adds tensors of DLPack (`Tensor`), `pyo3` arrays of Python libraries as
+//! arguments of functions that are exported to Python.
 //!
 //! # Building
 //!
@@ -222,6 +223,8 @@ pub use gridcall_view::{
     AsDeviceView, AsDeviceViewMut, BorrowedView, BorrowedViewMut, DType, Element, Guard, Layout,
     Place, StreamRef, View, ViewError, ViewErrorKind,
 };
+#[cfg(feature = "dlpack")]
+pub use gridcall_view::{BorrowedTensor, ForeignStream, Order, Tensor, TypedTensor, dlpack};
 
 mod arg;
 mod call;

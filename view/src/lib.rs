@@ -40,16 +40,24 @@ mod array;
 mod borrowed;
 #[cfg(feature = "cudarc-019")]
 mod cudarc_019;
+#[cfg(feature = "dlpack")]
+pub mod dlpack;
 mod dtype;
 mod error;
+#[cfg(feature = "dlpack")]
+mod foreign;
 mod guard;
 mod stream;
 mod view;
 
 pub use array::{AsDeviceView, AsDeviceViewMut};
 pub use borrowed::{BorrowedView, BorrowedViewMut};
+#[cfg(feature = "dlpack")]
+pub use dlpack::{BorrowedTensor, Tensor, TypedTensor};
 pub use dtype::{DType, Element};
 pub use error::{ViewError, ViewErrorKind};
+#[cfg(feature = "dlpack")]
+pub use foreign::{ForeignStream, Order};
 pub use guard::Guard;
 pub use stream::StreamRef;
 pub use view::{Layout, Place, View};
