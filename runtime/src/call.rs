@@ -196,7 +196,7 @@ impl<'a> Call<'a> {
         array: &V,
     ) -> Result<Span, LaunchError> {
         match array.describe() {
-            Ok(view) => self.span::<T>(index, align, view),
+            Ok(view) => self.span::<T>(index, align, view, || array.make_contiguous()),
             Err(error) => Err(view_error(self.kernel, index, error)),
         }
     }
@@ -211,7 +211,7 @@ impl<'a> Call<'a> {
     ) -> Result<Span, LaunchError> {
         match array.describe_mut() {
             Ok(view) if view.is_read_only() => Err(read_only(self.kernel, index)),
-            Ok(view) => self.span::<T>(index, align, view),
+            Ok(view) => self.span::<T>(index, align, view, || array.make_contiguous_mut()),
             Err(error) => Err(view_error(self.kernel, index, error)),
         }
     }
@@ -231,7 +231,13 @@ impl<'a> Call<'a> {
     }
 
     #[inline(always)]
-    fn span<T>(&self, index: usize, align: usize, view: View<'_>) -> Result<Span, LaunchError> {
+    fn span<T>(
+        &self,
+        index: usize,
+        align: usize,
+        view: View<'_>,
+        cure: impl FnOnce() -> &'static str,
+    ) -> Result<Span, LaunchError> {
         let mut elsewhere = false;
         if view.tracker() != self.stream.tracker() {
             self.mixed.set(true);
@@ -251,6 +257,7 @@ impl<'a> Call<'a> {
                 elsewhere,
                 stream: self.stream.device(),
                 align,
+                cure: cure(),
             };
             return Err(unfit.explain(self.kernel, index));
         }
@@ -570,6 +577,8 @@ struct Unfit<'v> {
     /// The device of the stream.
     stream: i32,
     align: usize,
+    /// What makes the array contiguous, in its library's words.
+    cure: &'static str,
 }
 
 impl Unfit<'_> {
@@ -595,6 +604,7 @@ impl Unfit<'_> {
                 let kind = ViewErrorKind::NotContiguous {
                     shape: shape.to_vec(),
                     strides: strides.to_vec(),
+                    cure: self.cure,
                 };
                 ArgumentError::View(kind.into())
             }

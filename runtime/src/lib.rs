@@ -240,6 +240,8 @@ mod layout;
 mod load;
 mod params;
 mod pointer;
+#[cfg(feature = "pyo3")]
+pub mod python;
 mod vector;
 
 pub use arg::KernelArg;

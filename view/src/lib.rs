@@ -47,6 +47,8 @@ mod error;
 #[cfg(feature = "dlpack")]
 mod foreign;
 mod guard;
+#[cfg(feature = "pyo3")]
+pub mod python;
 mod stream;
 mod view;
 

@@ -7,7 +7,7 @@ use dlpark::{Managed, ManagedTensorBase, ffi::DLDevice};
 use super::{TypedTensor, device, import};
 use crate::{
     AsDeviceView, AsDeviceViewMut, DType, Element, Guard, Order, Place, StreamRef, View, ViewError,
-    foreign::{Description, Dims, Joined, Owner, Uses},
+    foreign::{Description, Dims, Owner, Uses},
 };
 
 /// A device array of another library: element type, shape and strides are known at run time.
@@ -228,21 +228,7 @@ impl Tensor {
 
     #[inline(always)]
     pub(super) fn use_on<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        self.uses.mark(stream);
-        if self.order.is_on(stream) {
-            return Ok(Guard::none());
-        }
-        self.join(Joined::new(stream))
-    }
-
-    #[inline(never)]
-    fn join(&self, joined: Joined) -> Result<Guard<'_>, ViewError> {
-        joined.before(self.order)?;
-        self.uses.before(joined)?;
-        Ok(Guard::new(move || {
-            joined.after(self.order)?;
-            self.uses.record(self.order, joined)
-        }))
+        self.uses.acquire(self.order, stream)
     }
 }
 

@@ -28,6 +28,10 @@ pub(crate) struct Driver {
     pub(crate) ctx_push_current: unsafe extern "C" fn(Handle) -> Code,
     pub(crate) ctx_pop_current: unsafe extern "C" fn(*mut Handle) -> Code,
     pub(crate) ctx_synchronize: unsafe extern "C" fn() -> Code,
+    #[cfg(feature = "pyo3")]
+    pub(crate) device_get_count: unsafe extern "C" fn(*mut c_int) -> Code,
+    #[cfg(feature = "pyo3")]
+    pub(crate) pointer_get_attribute: unsafe extern "C" fn(Handle, c_uint, u64) -> Code,
     pub(crate) device_get: unsafe extern "C" fn(*mut c_int, c_int) -> Code,
     pub(crate) primary_ctx_retain: unsafe extern "C" fn(*mut Handle, c_int) -> Code,
     pub(crate) primary_ctx_release: unsafe extern "C" fn(c_int) -> Code,
@@ -94,6 +98,10 @@ fn open() -> Result<Driver, ViewError> {
         ctx_push_current: function!(b"cuCtxPushCurrent_v2"),
         ctx_pop_current: function!(b"cuCtxPopCurrent_v2"),
         ctx_synchronize: function!(b"cuCtxSynchronize"),
+        #[cfg(feature = "pyo3")]
+        device_get_count: function!(b"cuDeviceGetCount"),
+        #[cfg(feature = "pyo3")]
+        pointer_get_attribute: function!(b"cuPointerGetAttribute"),
         device_get: function!(b"cuDeviceGet"),
         primary_ctx_retain: function!(b"cuDevicePrimaryCtxRetain"),
         primary_ctx_release: function!(b"cuDevicePrimaryCtxRelease_v2"),

@@ -8,6 +8,8 @@ mod dims;
 mod driver;
 mod event;
 mod order;
+#[cfg(feature = "pyo3")]
+mod place;
 mod release;
 
 pub use order::{ForeignStream, Order};
@@ -15,9 +17,11 @@ pub use order::{ForeignStream, Order};
 pub(crate) use description::Description;
 pub(crate) use dims::Dims;
 pub(crate) use order::Joined;
-pub(crate) use release::{Owner, Uses};
 #[cfg(feature = "pyo3")]
-pub(crate) use release::{hold, release_done};
+pub(crate) use place::{one_device, place_of};
+#[cfg(feature = "pyo3")]
+pub(crate) use release::release_done;
+pub(crate) use release::{Owner, Uses};
 
 #[cfg(test)]
 pub(crate) use driver::fake;

@@ -2,6 +2,7 @@
 
 use std::{
     ffi::c_void,
+    num::NonZero,
     thread::{self, ThreadId},
 };
 
@@ -25,15 +26,15 @@ pub enum Order {
 /// A stream of another library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForeignStream {
-    /// The `CUstream`; the legacy default stream is 1, never 0.
-    raw: usize,
+    /// The `CUstream`; the legacy default stream is 1.
+    raw: NonZero<usize>,
     /// The per-thread default stream is another one for each thread.
     thread: Option<ThreadId>,
 }
 
 /// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`.
-const LEGACY: usize = 1;
-const PER_THREAD: usize = 2;
+const LEGACY: NonZero<usize> = NonZero::<usize>::MIN;
+const PER_THREAD: NonZero<usize> = LEGACY.saturating_add(1);
 
 impl ForeignStream {
     /// The legacy default stream.
@@ -59,24 +60,23 @@ impl ForeignStream {
     #[must_use]
     #[inline]
     pub unsafe fn from_raw(stream: *mut c_void) -> ForeignStream {
-        match stream.addr() {
-            0 | LEGACY => ForeignStream::LEGACY_DEFAULT,
-            PER_THREAD => ForeignStream::per_thread_default(),
-            raw => ForeignStream { raw, thread: None },
+        match NonZero::new(stream.addr()) {
+            None | Some(LEGACY) => ForeignStream::LEGACY_DEFAULT,
+            Some(PER_THREAD) => ForeignStream::per_thread_default(),
+            Some(raw) => ForeignStream { raw, thread: None },
         }
     }
 
     /// The `CUstream`: 1 for the legacy default stream, 2 for the thread's own.
     #[must_use]
     pub const fn raw(&self) -> *mut c_void {
-        std::ptr::without_provenance_mut(self.raw)
+        std::ptr::without_provenance_mut(self.raw.get())
     }
 
     /// Whether this is the launching stream.
     #[inline(always)]
     fn is(self, stream: *mut c_void) -> bool {
-        let raw = stream.addr();
-        self.raw == if raw == 0 { LEGACY } else { raw } && self.is_reachable()
+        self.raw == NonZero::new(stream.addr()).unwrap_or(LEGACY) && self.is_reachable()
     }
 
     /// Whether the handle means on the calling thread what it meant where it was made.

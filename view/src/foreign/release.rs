@@ -19,7 +19,7 @@ use super::{
     event::{Context, Event, synchronize},
     order::{Joined, Order, settle},
 };
-use crate::{StreamRef, ViewError};
+use crate::{Guard, StreamRef, ViewError};
 
 /// What keeps a foreign array's memory; dropping it lets go.
 pub(crate) type Owner = Box<dyn Send + Sync>;
@@ -35,9 +35,33 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
+    /// Orders a launch on `stream` after and before the owner's work and other launches.
+    #[inline(always)]
+    pub(crate) fn acquire<'a>(
+        &'a self,
+        order: Order,
+        stream: StreamRef<'a>,
+    ) -> Result<Guard<'a>, ViewError> {
+        self.mark(stream);
+        if order.is_on(stream) {
+            return Ok(Guard::none());
+        }
+        self.join(order, Joined::new(stream))
+    }
+
+    #[inline(never)]
+    fn join(&self, order: Order, joined: Joined) -> Result<Guard<'_>, ViewError> {
+        joined.before(order)?;
+        self.before(joined)?;
+        Ok(Guard::new(move || {
+            joined.after(order)?;
+            self.record(order, joined)
+        }))
+    }
+
     /// Notes that a launch on `stream` uses the array.
     #[inline(always)]
-    pub(crate) fn mark(&self, stream: StreamRef<'_>) {
+    fn mark(&self, stream: StreamRef<'_>) {
         self.device.store(stream.device(), Ordering::Relaxed);
         self.context.store(stream.context(), Ordering::Release);
     }
@@ -53,7 +77,7 @@ impl Uses {
     }
 
     /// Notes a launch that was enqueued, if the owner's stream will not stand for it.
-    pub(crate) fn record(&self, order: Order, joined: Joined) -> Result<(), ViewError> {
+    fn record(&self, order: Order, joined: Joined) -> Result<(), ViewError> {
         if order.has_home() {
             return Ok(());
         }
@@ -91,7 +115,7 @@ impl Uses {
 }
 
 /// Lets `owner` go when the events are done: now, if they are.
-pub(crate) fn hold(events: Vec<Event>, owner: Owner) {
+fn hold(events: Vec<Event>, owner: Owner) {
     if events.iter().all(Event::is_done) {
         return drop(owner);
     }

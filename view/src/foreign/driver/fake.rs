@@ -83,6 +83,10 @@ pub(super) static FAKE: Driver = Driver {
     ctx_push_current,
     ctx_pop_current,
     ctx_synchronize,
+    #[cfg(feature = "pyo3")]
+    device_get_count,
+    #[cfg(feature = "pyo3")]
+    pointer_get_attribute,
     device_get,
     primary_ctx_retain,
     primary_ctx_release,
@@ -108,6 +112,32 @@ unsafe extern "C" fn ctx_pop_current(_: *mut *mut c_void) -> Code {
 
 unsafe extern "C" fn ctx_synchronize() -> Code {
     log("ctx_synchronize", "synchronize the context".to_owned())
+}
+
+#[cfg(feature = "pyo3")]
+unsafe extern "C" fn device_get_count(count: *mut c_int) -> Code {
+    // SAFETY: the caller provides the place.
+    unsafe { *count = 2 };
+    Code::SUCCESS
+}
+
+/// Addresses say what they are: from 0xd000 on of device 1, from 0xe000 on of the host, from
+/// 0xf000 on managed, from 0x10000 on of nobody; below of device 0.
+#[cfg(feature = "pyo3")]
+unsafe extern "C" fn pointer_get_attribute(
+    value: *mut c_void,
+    attribute: c_uint,
+    pointer: u64,
+) -> Code {
+    let answer: u32 = match (attribute, pointer >> 12) {
+        (_, 0x10..) => return Code(1),
+        (2, 0xe) | (8, 0xf) | (9, 0xd) => 1,
+        (2, _) => 2,
+        _ => 0,
+    };
+    // SAFETY: the caller provides the place, of four bytes for all that is asked here.
+    unsafe { *value.cast() = answer };
+    Code::SUCCESS
 }
 
 unsafe extern "C" fn device_get(device: *mut c_int, ordinal: c_int) -> Code {
