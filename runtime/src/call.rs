@@ -272,6 +272,39 @@ impl<'a> Call<'a> {
         })
     }
 
+    /// Refuses an array that the kernel cannot reach, or whose first element is not aligned.
+    pub(crate) fn check_place(
+        &self,
+        index: usize,
+        align: usize,
+        view: &View<'_>,
+    ) -> Result<(), LaunchError> {
+        let first = View::new(view.pointer(), 1, view.place()).tracked_by(view.tracker());
+        self.span::<u8>(index, align, first, || "").map(drop)
+    }
+
+    /// All that lies between the first and the last address of an array that is not contiguous:
+    /// room for `len` elements.
+    pub(crate) fn reaching<T>(&self, first: u64, len: usize, view: &View<'_>) -> Span {
+        if !view.is_exclusive() {
+            self.unguarded.set(true);
+        }
+        Span {
+            pointer: first,
+            len,
+            element: size_of::<T>(),
+            exclusive: view.is_exclusive(),
+        }
+    }
+
+    pub(crate) fn read_only(&self, index: usize) -> LaunchError {
+        read_only(self.kernel, index)
+    }
+
+    pub(crate) fn view_error(&self, index: usize, error: ViewError) -> LaunchError {
+        view_error(self.kernel, index, error)
+    }
+
     /// Refuses arrays that overlap where the kernel writes to one of them; each with its
     /// parameter, and whether the kernel writes it.
     ///

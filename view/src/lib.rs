@@ -49,6 +49,7 @@ mod foreign;
 mod guard;
 #[cfg(feature = "pyo3")]
 pub mod python;
+mod shaped;
 mod stream;
 mod view;
 
@@ -61,5 +62,6 @@ pub use error::{ViewError, ViewErrorKind};
 #[cfg(feature = "dlpack")]
 pub use foreign::{ForeignStream, Order};
 pub use guard::Guard;
+pub use shaped::Shaped;
 pub use stream::StreamRef;
 pub use view::{Layout, Place, View};
