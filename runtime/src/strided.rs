@@ -101,6 +101,16 @@ impl<T, const N: usize> StridedView<T, N> {
     }
 }
 
+/// The extents of an array, as a message shows them.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape<const N: usize>([i64; N]);
+
+impl<const N: usize> fmt::Display for Shape<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
 /// A strided array, as a contract sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct StridedOf<T, const N: usize>(pub StridedView<T, N>);
@@ -118,6 +128,12 @@ impl<T, const N: usize> StridedOf<T, N> {
     #[inline(always)]
     pub fn is_empty(self) -> bool {
         self.0.len == 0
+    }
+
+    /// What a message shows of it.
+    #[must_use]
+    pub fn shape(self) -> Shape<N> {
+        Shape(self.0.value.extents)
     }
 
     /// The number of elements along a dimension; 0 along one that there is not.

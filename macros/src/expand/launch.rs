@@ -191,8 +191,12 @@ impl Subject<'_> {
                     bindings.extend(quote_spanned! {ours()=>
                         let #ident = #krate::__private::#seen(#view);
                     });
-                    let name = format!("{name}.len()");
-                    values.push(quote_spanned! {ours()=> (#name, &#ident.len()) });
+                    let (name, seen) = match &param.taken {
+                        Taken::Strided { .. } => (format!("the shape of {name}"), "shape"),
+                        _ => (format!("{name}.len()"), "len"),
+                    };
+                    let seen = Ident::new(seen, ours());
+                    values.push(quote_spanned! {ours()=> (#name, &#ident.#seen()) });
                 }
                 Taken::Value {
                     known: Some(Known { counts: true, .. }),

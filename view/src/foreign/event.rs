@@ -86,6 +86,23 @@ impl Event {
         unsafe { (driver.event_query)(self.raw) != Code::NOT_READY }
     }
 
+    /// Runs `call` while the event's context is current, or without, if that is gone.
+    pub(crate) fn in_context(&self, call: impl FnOnce()) {
+        let mut call = Some(call);
+        if let Ok(driver) = driver() {
+            // A failure to make it current leaves the call to be made without.
+            let _ = within(driver, self.context, || {
+                if let Some(call) = call.take() {
+                    call();
+                }
+                Ok(())
+            });
+        }
+        if let Some(call) = call {
+            call();
+        }
+    }
+
     /// Sleeps until the event is done.
     pub(crate) fn wait(&self) {
         let Ok(driver) = driver() else { return };

@@ -8,6 +8,7 @@
 use std::{
     collections::VecDeque,
     ffi::c_void,
+    panic::{self, AssertUnwindSafe},
     sync::{
         Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI32, AtomicPtr, Ordering},
@@ -154,7 +155,6 @@ pub(crate) fn release_done() {
 
 struct Held {
     events: Vec<Event>,
-    #[expect(dead_code, reason = "held for its drop")]
     owner: Owner,
 }
 
@@ -181,11 +181,16 @@ fn reap() {
             }
         };
         drop(queue);
-        for event in &held.events {
+        let Held { events, owner } = held;
+        for event in &events {
             event.wait();
         }
         // A panic of an owner's drop must not keep the others' memory for ever.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(held)));
+        let _ = panic::catch_unwind(AssertUnwindSafe(|| match events.first() {
+            // Most owners free with the context current in which the memory was used.
+            Some(event) => event.in_context(|| drop(owner)),
+            None => drop(owner),
+        }));
     }
 }
 
