@@ -13,7 +13,7 @@ use pyo3::{
 
 use super::{
     library::Library,
-    unread::{Read, refused},
+    unread::{Read, not_exported, refused},
 };
 use crate::{
     ForeignStream, Order,
@@ -47,7 +47,7 @@ pub(super) fn import(
         let stream = if known.is_some() { -1 } else { 1 };
         arguments.set_item(intern!(py, "stream"), stream)?;
     }
-    let capsule = call(object, &arguments)?;
+    let capsule = call(object, &arguments).map_err(|error| not_exported(py, error))?;
     let capsule = capsule
         .cast::<PyCapsule>()
         .map_err(|_| PyTypeError::new_err("`__dlpack__` gave something else than a capsule"))?;

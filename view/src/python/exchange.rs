@@ -13,7 +13,7 @@ use pyo3::{
     types::{PyAnyMethods, PyCapsule, PyCapsuleMethods, PyType},
 };
 
-use super::unread::{Read, refused};
+use super::unread::{Read, not_exported, refused};
 use crate::{ForeignStream, Order, dlpack::describe, foreign::Description};
 
 type FromPy = unsafe extern "C" fn(*mut c_void, *mut DLTensor) -> i32;
@@ -88,7 +88,7 @@ impl Exchange {
                 // SAFETY: the object is of the type on which the function was found; `tensor` takes
                 // the answer.
                 if unsafe { function(object_ptr.cast(), tensor.as_mut_ptr()) } != 0 {
-                    return Err(PyErr::fetch(object.py()).into());
+                    return Err(not_exported(object.py(), PyErr::fetch(object.py())));
                 }
                 // SAFETY: the function succeeded.
                 let tensor = unsafe { tensor.assume_init_ref() };
@@ -110,7 +110,7 @@ impl Exchange {
         // SAFETY: the object is of the type on which the function was found; `managed` takes the
         // answer.
         if unsafe { function(object.as_ptr().cast(), &raw mut managed) } != 0 {
-            return Err(PyErr::fetch(object.py()).into());
+            return Err(not_exported(object.py(), PyErr::fetch(object.py())));
         }
         // SAFETY: the function gave it away. The object keeps the memory once it is let go again.
         let managed = unsafe { dlpark::versioned::Dlpack::from_raw(managed) }
@@ -137,7 +137,7 @@ impl Exchange {
             (self.current_stream)(DLDeviceType::CUDA, tensor.device.device_id, &raw mut stream)
         };
         if code != 0 {
-            return Err(PyErr::fetch(object.py()).into());
+            return Err(not_exported(object.py(), PyErr::fetch(object.py())));
         }
         // SAFETY: the library's current stream lives while it is current.
         let stream = unsafe { ForeignStream::from_raw(stream) };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pyo3::{CastError, PyErr};
+use pyo3::{CastError, PyErr, Python, exceptions::PyException};
 
 use crate::ViewError;
 
@@ -20,6 +20,18 @@ pub(super) type Read<T> = Result<T, Unread>;
 #[cold]
 pub(super) fn refused(reason: impl Into<Cow<'static, str>>) -> Unread {
     Unread::Refused(ViewError::other(reason))
+}
+
+/// The object's library would not export it. What it raised is told by the launch, up to the end
+/// of its first line: the rest may be a trace of calls.
+#[cold]
+pub(super) fn not_exported(py: Python<'_>, error: PyErr) -> Unread {
+    if !error.is_instance_of::<PyException>(py) {
+        return Unread::Raised(error);
+    }
+    let text = error.value(py).to_string();
+    let line = text.lines().next().unwrap_or_default();
+    refused(format!("its library does not export it: {line}"))
 }
 
 impl From<PyErr> for Unread {
