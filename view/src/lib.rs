@@ -15,6 +15,8 @@
 //! Views of other crates' types stand here too, since Rust's orphan rule lets them stand nowhere
 //! else; each is an optional feature, and nothing is on by default.
 //!
+//! `dlpack` is for tensors of DLPack, `pyo3` for arrays of Python libraries.
+//!
 //! # An array type of your own
 //!
 //! ```
