@@ -60,7 +60,12 @@ impl Event {
         Ok(event)
     }
 
-    fn record(&self, stream: Raw) -> Result<(), ViewError> {
+    pub(crate) fn context(&self) -> Context {
+        self.context
+    }
+
+    /// Lets the event stand for all that is enqueued on `stream`, of its context, by now.
+    pub(crate) fn record(&self, stream: Raw) -> Result<(), ViewError> {
         let driver = driver()?;
         // The legacy and the per-thread stream have no context of their own but the current one.
         within(driver, self.context, || {

@@ -82,12 +82,15 @@ impl Uses {
         if order.has_home() {
             return Ok(());
         }
-        let event = Event::recorded(joined.context, joined.stream)?;
         let stream = joined.stream.0.addr();
         let mut events = lock(&self.events);
-        match events.iter_mut().find(|(other, _)| *other == stream) {
-            Some((_, last)) => *last = event,
-            None => events.push((stream, event)),
+        let last = events
+            .iter()
+            .find(|(other, last)| *other == stream && last.context() == joined.context);
+        match last {
+            // What the event stood for is before this on the stream.
+            Some((_, last)) => last.record(joined.stream)?,
+            None => events.push((stream, Event::recorded(joined.context, joined.stream)?)),
         }
         Ok(())
     }

@@ -23,6 +23,7 @@ mod capsule;
 mod cupy;
 mod element;
 mod exchange;
+mod export;
 mod interface;
 mod library;
 mod route;

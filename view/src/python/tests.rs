@@ -23,8 +23,8 @@ use pyo3::{
 
 use super::{PyArray, PyStream};
 use crate::{
-    AsDeviceView, AsDeviceViewMut, DType, Element, ForeignStream, Layout, Place, StreamRef,
-    foreign::fake,
+    AsDeviceView, AsDeviceViewMut, DType, Element, ForeignStream, Layout, Order, Place, StreamRef,
+    Tensor, foreign::fake,
 };
 
 /// The classes of these tests. A class named as another library's type is taken for it.
@@ -430,6 +430,28 @@ fn a_capsule_is_taken_once_and_let_go_once() {
             drop(array);
             fake.calls();
         }
+        assert_eq!(RELEASED.load(Ordering::SeqCst), 2);
+    });
+}
+
+#[test]
+fn a_tensor_goes_to_python_and_comes_back() {
+    with_python(|py, _| {
+        RELEASED.store(0, Ordering::SeqCst);
+        let tensor = || {
+            let raw = managed(|_| {});
+            // SAFETY: nothing uses the memory that it speaks of.
+            unsafe { Tensor::from_dlpack_ptr(raw, Order::Settled) }.unwrap()
+        };
+        drop(tensor().into_capsule(py, None).unwrap());
+        assert_eq!(RELEASED.load(Ordering::SeqCst), 1);
+        let capsule = tensor().into_capsule(py, None).unwrap();
+        let object = module(py).getattr("Dlpack").unwrap().call1((&capsule,));
+        let array: PyArray<'_> = object.unwrap().extract().unwrap();
+        drop(capsule);
+        assert_eq!(array.shape().unwrap(), [2, 3]);
+        assert_eq!(RELEASED.load(Ordering::SeqCst), 1);
+        drop(array);
         assert_eq!(RELEASED.load(Ordering::SeqCst), 2);
     });
 }
