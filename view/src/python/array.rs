@@ -254,12 +254,22 @@ impl<'py> PyArray<'py> {
 #[inline]
 fn check_lazy(object: Borrowed<'_, '_, PyAny>, lazy: &Lazy, array: &Description) -> Read<()> {
     let py = object.py();
+    let complex = matches!(array.dtype, DType::Complex64 | DType::Complex128);
+    // A real tensor is negated lazily where it is the imaginary part of a conjugated one: a view, and
+    // one of every second number.
+    if array.contiguous
+        && array.len > 1
+        && !complex
+        && let Some(base) = &lazy.base
+        && base.get(object)?.is_none()
+    {
+        return Ok(());
+    }
     if lazy.is_neg.bind(py).call1((object,))?.is_truthy()? {
         return Err(refused(
             "the tensor is negated lazily: its memory holds the elements with the other sign; pass `.resolve_neg()`",
         ));
     }
-    let complex = matches!(array.dtype, DType::Complex64 | DType::Complex128);
     if complex && lazy.is_conj.bind(py).call1((object,))?.is_truthy()? {
         return Err(refused(
             "the tensor is conjugated lazily: its memory holds the elements as they were before; pass `.resolve_conj()`",

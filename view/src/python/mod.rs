@@ -16,7 +16,9 @@
 //! # What is believed
 //!
 //! As everywhere in Python, an object's word on its own memory is believed. Whether two arrays
-//! overlap is checked at each launch.
+//! overlap is checked at each launch. A PyTorch tensor is asked whether its elements are negated or
+//! conjugated lazily, but for contiguous real ones that are no views: only `torch._neg_view`, which
+//! is private, followed by `detach`, makes such a tensor.
 
 mod array;
 mod capsule;
@@ -24,6 +26,7 @@ mod cupy;
 mod element;
 mod exchange;
 mod export;
+mod field;
 mod interface;
 mod library;
 mod route;

@@ -16,6 +16,7 @@ use pyo3::{
 use super::{
     cupy::{Cupy, CurrentStream},
     exchange::Exchange,
+    field::Field,
     library::Library,
 };
 
@@ -48,6 +49,8 @@ pub(super) enum Current {
 pub(super) struct Lazy {
     pub(super) is_neg: Py<PyAny>,
     pub(super) is_conj: Py<PyAny>,
+    /// The tensor of which one is a view, which is faster to ask for.
+    pub(super) base: Option<Field>,
 }
 
 /// A type, kept for good so that none other gets its address, and its route.
@@ -117,6 +120,7 @@ impl Route {
             Library::Torch => Some(Lazy {
                 is_neg: ty.getattr("is_neg")?.unbind(),
                 is_conj: ty.getattr("is_conj")?.unbind(),
+                base: Field::of(ty, "_base")?,
             }),
             _ => None,
         };

@@ -66,6 +66,15 @@ class Tensor:
     def is_neg(self): return self.neg
     def is_conj(self): return self.conj
 
+class View(Tensor):
+    __module__ = 'torch'
+    base, asked = None, 0
+    @property
+    def _base(self): return self.base
+    def is_neg(self):
+        self.asked += 1
+        return self.neg
+
 class Stream:
     def __init__(self, *answer): self.answer = answer
     def __cuda_stream__(self): return self.answer
@@ -659,6 +668,32 @@ fn torch_is_asked_whether_its_elements_are_as_stored() {
         ));
         let array: PyArray<'_> = tensor.extract().unwrap();
         assert!(refusal::<f32>(&array).contains("`.to(\"cuda\")`"));
+        GIVEN.set((TENSOR, 0x77));
+    });
+}
+
+#[test]
+fn torch_is_not_asked_where_it_need_not_be() {
+    with_python(|py, _| {
+        let class = module(py).getattr("View").unwrap();
+        install(&class, true);
+        let tensor = class.call0().unwrap();
+        let asked = || tensor.getattr("asked").unwrap().extract::<usize>().unwrap();
+        let read = |given: DLTensor| {
+            GIVEN.set((given, 0x77));
+            tensor.extract::<PyArray<'_>>().unwrap();
+            asked()
+        };
+        assert_eq!(read(TENSOR), 0);
+        // Every second element; one element; complex ones; a view.
+        static EVERY_SECOND: [i64; 2] = [6, 2];
+        let strides = (&raw const EVERY_SECOND).cast_mut().cast();
+        assert_eq!(read(DLTensor { strides, ..TENSOR }), 1);
+        assert_eq!(read(DLTensor { ndim: 0, ..TENSOR }), 2);
+        let dtype = DLDataType::C64;
+        assert_eq!(read(DLTensor { dtype, ..TENSOR }), 3);
+        tensor.setattr("base", 1).unwrap();
+        assert_eq!(read(TENSOR), 4);
         GIVEN.set((TENSOR, 0x77));
     });
 }
