@@ -555,6 +555,48 @@ fn failures_of_the_driver_lose_no_owner() {
 }
 
 #[test]
+fn a_million_uses_with_failures_let_go_once_each() {
+    let fake = fake::session();
+    fake.quiet();
+    let made: &[&Made] = &[
+        Made::new(&[2], None),
+        Made::new(&[2], None),
+        Made::new(&[2], None),
+    ];
+    let orders = [on(OURS), on(THEIRS), Order::Settled];
+    let (mut tensors, mut failures) = (0, 0);
+    for round in 0..200_000_usize {
+        let failing = match round % 11 {
+            3 => Some("event_record"),
+            7 => Some("stream_wait_event"),
+            _ => None,
+        };
+        let which = round % 3;
+        let tensor = made[which].import(orders[which]);
+        tensors += 1;
+        for raw in [OURS, THEIRS, OURS, 0, OURS] {
+            fake.fail(if raw == 0 { failing } else { None });
+            failures += usize::from(launch(&tensor, raw).is_err());
+        }
+        fake.busy(round % 64 == 0);
+        drop(tensor);
+        fake.fail(None);
+        fake.busy(false);
+    }
+    assert!(failures > 10_000);
+    let start = Instant::now();
+    while made.iter().map(|made| made.released()).sum::<usize>() < tensors {
+        assert!(start.elapsed() < Duration::from_secs(10), "never let go");
+        thread::yield_now();
+    }
+    thread::sleep(Duration::from_millis(5));
+    assert_eq!(
+        made.iter().map(|made| made.released()).sum::<usize>(),
+        tensors
+    );
+}
+
+#[test]
 fn events_are_used_again() {
     let fake = fake::session();
     let made = Made::new(&[2], None);
