@@ -16,7 +16,6 @@ use pyo3::{
 use super::{
     cupy::{Cupy, CurrentStream},
     exchange::Exchange,
-    field::Field,
     library::Library,
 };
 
