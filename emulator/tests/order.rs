@@ -51,7 +51,8 @@ fn read(pointer: u64, bytes: usize, stream: &CudaStream) -> Vec<u8> {
 
 /// A device, a context that tracks nothing itself, and two streams.
 fn two_streams(order: Order) -> (Device, Arc<CudaContext>, Arc<CudaStream>, Arc<CudaStream>) {
-    let (device, context) = with(&Config::default().order(order));
+    let idle = std::time::Duration::from_secs(600);
+    let (device, context) = with(&Config::default().order(order).idle(idle));
     let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
     (device, context, a, b)
 }
@@ -576,7 +577,9 @@ fn word_from_a_host_function_is_enough() {
         flag.store(true, std::sync::atomic::Ordering::Release);
     }
     for order in ORDERS {
-        let config = Config::default().order(order).idle(std::time::Duration::from_millis(2));
+        let config = Config::default()
+            .order(order)
+            .idle(std::time::Duration::from_millis(2));
         let (device, context) = with(&config);
         let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
         let x = raw_alloc(&a, 64);
@@ -598,10 +601,14 @@ fn word_from_a_host_function_is_enough() {
 fn word_from_a_kernel_is_enough() {
     use cudarc::driver::{LaunchConfig, PushKernelArg};
     for order in ORDERS {
-        let config = Config::default().order(order).idle(std::time::Duration::from_millis(2));
+        let config = Config::default()
+            .order(order)
+            .idle(std::time::Duration::from_millis(2));
         let (device, context) = with(&config);
         let ptx = include_str!("ptx/faults.ptx");
-        let module = context.load_module(cudarc::nvrtc::Ptx::from_src(ptx)).unwrap();
+        let module = context
+            .load_module(cudarc::nvrtc::Ptx::from_src(ptx))
+            .unwrap();
         let store = module.load_function("store_at").unwrap();
         let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
         let x = raw_alloc(&a, 64);
