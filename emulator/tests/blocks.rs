@@ -79,7 +79,7 @@ fn sorts() {
     let mut wanted = input.clone();
     wanted.sort_unstable();
     each_order("block_sort", 1, &words(&input), 512, |got| {
-        assert_eq!(got, wanted)
+        assert_eq!(got, wanted);
     });
 }
 
@@ -91,7 +91,7 @@ fn histograms() {
         wanted[usize::from(*value)] += 1;
     }
     each_order("block_histogram", 1, &input, 64, |got| {
-        assert_eq!(got, wanted)
+        assert_eq!(got, wanted);
     });
 }
 
