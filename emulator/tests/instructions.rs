@@ -335,3 +335,16 @@ call stop, (); ret; }}
     assert_eq!(fault.position.unwrap().line, 4);
     assert_eq!(fault.source.unwrap().to_string(), "k.cu:12");
 }
+
+#[test]
+fn many_variables_by_one_name() {
+    let got = words(
+        1,
+        &[],
+        ".local .align 8 .b64 slot<3>;
+         st.local.u32 [slot0], 1; st.local.u32 [slot1], 2; st.local.u32 [slot2], 3;
+         ld.local.u32 r0, [slot1]; st.global.u32 [rd0], r0;
+         ld.local.u32 r0, [slot0]; st.global.u32 [rd0+4], r0;",
+    );
+    assert_eq!(got[..2], [2, 1]);
+}
