@@ -300,7 +300,7 @@ impl<'a, 'm> Body<'a, 'm> {
         }
         let registers: Vec<Register> = (0..count).map(|_| self.new_register(ty.bits())).collect();
         if let (None, [register]) = (name.count, registers.as_slice()) {
-            self.names.declare(name.name, Name::Register(*register))
+            self.names.declare(name.name, Name::Register(*register));
         } else {
             let members = registers.into_iter().map(Name::Register).collect();
             self.names.declare_range(name.name, members);
