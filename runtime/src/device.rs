@@ -56,13 +56,12 @@ pub fn device(ordinal: usize) -> Result<Arc<CudaContext>, LoadError> {
 fn select() -> Result<u32, LoadError> {
     let choice = std::env::var_os("GRIDCALL_DRIVER").unwrap_or_default();
     match choice.to_str() {
-        Some("cuda") => devices(),
         Some("emulator") => emulator(),
         Some("") if cfg!(feature = "emulator") => match devices() {
             Ok(count) if count > 0 => Ok(count),
             _ => emulator(),
         },
-        Some("") => devices(),
+        Some("cuda" | "") => devices(),
         _ => {
             let choice = choice.to_string_lossy().into_owned();
             Err(LoadErrorKind::UnknownChoice { choice }.into())

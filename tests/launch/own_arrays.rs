@@ -296,7 +296,8 @@ fn an_array_with_gaps_is_refused() {
     assert_eq!(
         error.to_string(),
         "kernel `rowsum`: argument `x` (parameter 0, &[f32]): the array is not contiguous: shape \
-         [2, 4], strides [5, 1] in elements; make it contiguous first"
+         [2, 4], strides [5, 1] in elements; make it contiguous first, or declare the parameter \
+         `Strided<T, N>`"
     );
     let transposed = Told(columns.0, |frame| strided(frame, &[5, 2], &[1, 5]));
     rowsum(&stream, cover(2), &transposed, &mut out, 2, 4).unwrap_err();
