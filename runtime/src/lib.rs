@@ -103,9 +103,12 @@
 //!
 //! # Features
 //!
-//! None is on by default. `half`, `num-complex` and `float8` add those crates' types as scalars
-//! and elements. `dlpack` adds tensors of DLPack (`Tensor`), `pyo3` arrays of Python libraries as
-//! arguments of functions that are exported to Python.
+//! None is on by default.
+//!
+//! - `emulator`: where [`device`] finds no GPU, the program runs on `gridcall-emulator` (Linux).
+//! - `half`, `num-complex`, `float8`: those crates' types as scalars and elements.
+//! - `dlpack`: tensors of other libraries through DLPack.
+//! - `pyo3`: arrays of Python libraries as arguments of functions that are exported to Python.
 //!
 //! # Building
 //!
