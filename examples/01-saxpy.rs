@@ -29,8 +29,12 @@ fn example() -> Result<(), Box<dyn Error>> {
 
     let n = 1_000_000_u32;
     let a = 2.0;
-    let host_x: Vec<f32> = (0..n).map(|i| (i % 1000) as f32).collect();
-    let host_y: Vec<f32> = (0..n).map(|i| (i % 7) as f32).collect();
+    let host_x: Vec<f32> = (0..1000_u16)
+        .map(f32::from)
+        .cycle()
+        .take(n as usize)
+        .collect();
+    let host_y: Vec<f32> = (0..7_u16).map(f32::from).cycle().take(n as usize).collect();
     let x = stream.clone_htod(&host_x)?;
     let mut y = stream.clone_htod(&host_y)?;
 

@@ -27,7 +27,7 @@ struct Samples {
 struct Row<'a> {
     matrix: &'a CudaSlice<f32>,
     width: usize,
-    row: usize,
+    number: usize,
 }
 
 // SAFETY: the row lies within the borrowed matrix, whose own implementation keeps it alive and
@@ -35,14 +35,14 @@ struct Row<'a> {
 unsafe impl AsDeviceView<f32> for Row<'_> {
     fn describe(&self) -> Result<View<'_>, ViewError> {
         let all = AsDeviceView::<f32>::describe(self.matrix)?;
-        let end = (self.row + 1) * self.width;
+        let end = (self.number + 1) * self.width;
         if end > all.len() {
             return Err(ViewError::other(format!(
                 "there is no row {} in the matrix",
-                self.row
+                self.number
             )));
         }
-        let bytes = self.row * self.width * size_of::<f32>();
+        let bytes = self.number * self.width * size_of::<f32>();
         Ok(View::new(
             all.pointer() + bytes as u64,
             self.width,
@@ -72,7 +72,7 @@ fn example() -> Result<(), Box<dyn Error>> {
     let row = Row {
         matrix: &matrix,
         width: 3,
-        row: 1,
+        number: 1,
     };
     copy_elements(&stream, cover(3), &row, &mut recording, 3)?;
 
@@ -85,7 +85,7 @@ fn example() -> Result<(), Box<dyn Error>> {
     let missing = Row {
         matrix: &matrix,
         width: 3,
-        row: 2,
+        number: 2,
     };
     let error = copy_elements(&stream, cover(3), &missing, &mut recording, 3).unwrap_err();
     println!("refused: {error}");

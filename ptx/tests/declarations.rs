@@ -529,7 +529,7 @@ mod variables {
              .tex .u32 old_texture;
              .global .texref texture;
              .global .attribute(.managed) .align 4 .u32 managed = 7;
-             .visible .global .attribute(.managed) .s32 also = -1;",
+             .visible .global .align 4 .attribute(.managed) .s32 also = -1;",
         );
         let seen: Vec<_> = module
             .variables()

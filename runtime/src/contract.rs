@@ -190,6 +190,61 @@ impl ViewOf {
     }
 }
 
+/// A field of a struct that is passed by value, as a contract sees it: integers saturate, all else
+/// is what it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Field<T>(pub T);
+
+/// What a [`Field`] is to a contract where it is no number; for numbers, [`Field`]'s own methods are
+/// found first.
+pub trait AnyField: Sized {
+    /// The field's type.
+    type Value;
+
+    /// The field itself.
+    fn get(self) -> Self::Value;
+
+    /// What a message shows of it.
+    fn shown(self) -> &'static str {
+        "not a number"
+    }
+}
+
+impl<T> AnyField for Field<T> {
+    type Value = T;
+
+    #[inline(always)]
+    fn get(self) -> T {
+        self.0
+    }
+}
+
+macro_rules! number_field {
+    ($($number:ty => $seen:ident),+ $(,)?) => {$(
+        impl Field<$number> {
+            /// The number.
+            #[must_use]
+            #[inline(always)]
+            pub fn get(self) -> $seen {
+                $seen::from(self.0)
+            }
+
+            /// What a message shows of it.
+            #[must_use]
+            #[inline(always)]
+            pub fn shown(self) -> $seen {
+                self.get()
+            }
+        }
+    )+};
+}
+
+number_field! {
+    u8 => Int, u16 => Int, u32 => Int, u64 => Int, u128 => Int, usize => Int,
+    i8 => Int, i16 => Int, i32 => Int, i64 => Int, i128 => Int, isize => Int,
+    bool => bool, f32 => f32, f64 => f64,
+}
+
 /// A grid or a block, as a contract sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Extents {

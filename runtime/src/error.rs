@@ -63,6 +63,16 @@ pub enum LoadErrorKind {
         /// The kernel's name in Rust.
         kernel: &'static str,
     },
+    /// The crate was compiled without the PTX.
+    #[error(
+        "kernel `{kernel}`: the crate was compiled with signatures only, as `{path}` was missing; compile the PTX, and then the crate without GRIDCALL_SIGNATURES_ONLY"
+    )]
+    SignaturesOnly {
+        /// The kernel's name in Rust.
+        kernel: &'static str,
+        /// The PTX file, as the declaration names it.
+        path: &'static str,
+    },
     /// The PTX is of a newer version than the driver reads.
     #[error(
         "kernel `{kernel}`: `{path}` is PTX ISA {}.{}{}, and this driver supports up to CUDA {}.{}{}; update the driver, or compile with an older toolkit",

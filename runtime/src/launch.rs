@@ -4,7 +4,7 @@ use cudarc::driver::LaunchConfig;
 
 use crate::{
     error::{Axis, GeometryError},
-    load::Loaded,
+    load::{FixedBlock, Loaded},
 };
 
 /// The shape of a launch, as the caller gives it.
@@ -191,7 +191,7 @@ impl From<(u32, u32, u32)> for Block {
 
 impl Block {
     /// The number of threads, which may exceed what any device allows.
-    fn threads(self) -> u64 {
+    pub(crate) fn threads(self) -> u64 {
         // Three factors below 2^32 may overflow a u64; no limit is near that.
         u64::from(self.x)
             .saturating_mul(u64::from(self.y))
@@ -280,10 +280,16 @@ impl Dims {
     #[inline(always)]
     pub(crate) fn resolve(launch: Launch, kernel: &Loaded) -> Result<Dims, GeometryError> {
         let block = match launch.block {
-            None => kernel.default_block(match launch.shape {
-                Shape::Cover { rank, .. } => rank,
-                Shape::Exact(_) => 1,
-            }),
+            None => {
+                let block = kernel.default_block(match launch.shape {
+                    Shape::Cover { rank, .. } => rank,
+                    Shape::Exact(_) => 1,
+                });
+                if !kernel.default_block_fits {
+                    check_block(block, kernel)?;
+                }
+                block
+            }
             Some(block) => {
                 check_block(block, kernel)?;
                 block
@@ -360,12 +366,14 @@ fn check_grid(grid: Grid, kernel: &Loaded) -> Result<(), GeometryError> {
     Ok(())
 }
 
-pub(crate) fn check_block(block: Block, kernel: &Loaded) -> Result<(), GeometryError> {
+fn check_block(block: Block, kernel: &Loaded) -> Result<(), GeometryError> {
     let limits = &kernel.limits;
-    if let Some(fixed) = kernel.fixed_block
+    if let Some(FixedBlock {
+        block: fixed,
+        by_ptx,
+    }) = kernel.fixed_block
         && fixed != block
     {
-        let by_ptx = kernel.fixed_by_ptx;
         return Err(GeometryError::OtherBlock {
             asked: block,
             fixed,

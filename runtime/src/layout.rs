@@ -162,6 +162,7 @@ impl ArgLayout {
 /// # Panics
 ///
 /// While the crate compiles: if they differ.
+#[track_caller]
 pub const fn check_layout<T: KernelArg>(expected: Expected) {
     let found = T::LAYOUT;
     if expected.safe && found.has_pointer {
@@ -200,6 +201,7 @@ pub const fn check_layout<T: KernelArg>(expected: Expected) {
 /// # Panics
 ///
 /// While the crate compiles: if `T` has no size.
+#[track_caller]
 pub const fn check_element<T>(kernel: &'static str, index: usize, param: &'static str) {
     if size_of::<T>() == 0 {
         let text = Text::new()

@@ -109,7 +109,115 @@
 
 pub use cudarc;
 
-pub use gridcall_macros::{AsDeviceView, AsDeviceViewMut, KernelArg, kernel};
+/// Implements [`AsDeviceView`] for a struct around a device array: all that the array can be passed
+/// as, the struct can.
+///
+/// The array is the struct's only field, or the one marked `#[view]`.
+///
+/// ```
+/// use gridcall::{AsDeviceView, AsDeviceViewMut, cudarc::driver::CudaSlice};
+///
+/// #[derive(AsDeviceView, AsDeviceViewMut)]
+/// struct Samples {
+///     #[view]
+///     samples: CudaSlice<f32>,
+///     rate: u32,
+/// }
+/// # fn is_array<A: AsDeviceViewMut<f32>>() {}
+/// # is_array::<Samples>();
+/// # let rate = |samples: Samples| samples.rate;
+/// ```
+pub use gridcall_macros::AsDeviceView;
+
+/// Implements [`AsDeviceViewMut`] for a struct around a device array that can be written; see
+/// [`derive@AsDeviceView`].
+pub use gridcall_macros::AsDeviceViewMut;
+
+/// Implements [`KernelArg`] for a struct, so that kernels can take it by value.
+///
+/// The struct must be `#[repr(C)]` (or `#[repr(transparent)]`) and `Copy`; each field a
+/// `KernelArg`. Where Rust would place a field other than CUDA does, as a `[f32; 4]` for a
+/// `float4`, it does not compile, and says so. A fieldless enum with `#[repr(u8)]`, `#[repr(i32)]`
+/// and so on is passed as that integer.
+///
+/// ```
+/// use gridcall::{Float4, KernelArg};
+///
+/// /// `struct Ball { int id; float4 pos; };`
+/// #[derive(Clone, Copy, KernelArg)]
+/// #[repr(C)]
+/// struct Ball {
+///     id: i32,
+///     pos: Float4,
+/// }
+/// # let _ = Ball { id: 1, pos: Float4::default() };
+/// ```
+///
+/// References, `Box`, `Vec` and raw pointers are refused: they hold host addresses. A
+/// [`DevicePointer`] field is accepted, and only `unsafe` kernels take such a struct.
+///
+/// `#[kernel_arg(crate = path)]` names this crate where it is not `gridcall`.
+pub use gridcall_macros::KernelArg;
+
+/// Declares CUDA kernels, and compares the declarations with the compiled kernels.
+///
+/// On a block, or on one function without a body:
+///
+/// ```
+/// use gridcall::kernel;
+///
+/// #[kernel(ptx = "../kernels/vector.ptx")]
+/// unsafe extern "C" {
+///     /// y ← a·x + y
+///     #[requires(x.len() >= n, y.len() >= n)]
+///     pub safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);
+///
+///     /// # Safety
+///     ///
+///     /// As many threads as `y` has elements.
+///     pub unsafe fn zero(y: &mut [f32]);
+/// }
+///
+/// /// # Safety
+/// ///
+/// /// `n` is at most the number of elements.
+/// #[kernel(ptx = "../kernels/vector.ptx")]
+/// unsafe fn relu(y: &mut [f32], n: i32);
+/// # fn main() {}
+/// ```
+///
+/// The [crate's documentation](crate#what-a-declaration-becomes) says what becomes of them, which
+/// types there are, and what `safe` means.
+///
+/// # Options
+///
+/// - `ptx = "path"`: the PTX file, from the folder of the `Cargo.toml` of the crate that holds the
+///   declaration; or `ptx = concat!(env!("OUT_DIR"), "/k.ptx")` for one that the build script made.
+///   When the file changes, the crate is compiled again.
+/// - `crate = path`: where this crate is found, if not at `::gridcall`: renamed in `Cargo.toml`, or
+///   re-exported by another.
+///
+/// # Attributes of a kernel
+///
+/// - `#[requires(condition, ..)]`: what must hold at each launch. Conditions speak of the
+///   parameters (arrays have `len()` and `is_empty()`, optional ones also `is_some()` and
+///   `is_none()`), of `grid` and `block` (`x`, `y`, `z`; `grid.blocks()`, `block.threads()`) and of
+///   `shared_mem_bytes`. Integers, literals and fields of structs too, are of one saturating type,
+///   so that `x.len() >= n * m` needs no cast and cannot wrap.
+/// - `#[name("entry")]`: the entry in the PTX, if it is not named as the function.
+/// - `#[block(256)]`, `#[block(16, 16)]`: the one block that the kernel works with.
+/// - `#[may_alias(x, y)]`: arrays that may overlap though the kernel writes to one of them.
+/// - `#[align(16)]`, before a parameter: the alignment in bytes that the kernel needs of an array's
+///   first element, where it is more than that of the element type.
+/// - Documentation, `#[cfg(..)]`, lint levels and `#[deprecated]` mean what they always do.
+///
+/// # Without a compiler for CUDA
+///
+/// Where a PTX file is missing since nothing could make it, `GRIDCALL_SIGNATURES_ONLY=1` in the
+/// environment of the build (or `DOCS_RS`, which docs.rs sets) lets the crate compile with the
+/// declarations unchecked; loading such a kernel is an error.
+pub use gridcall_macros::kernel;
+
 pub use gridcall_view::{
     AsDeviceView, AsDeviceViewMut, BorrowedView, BorrowedViewMut, DType, Element, Guard, Layout,
     Place, StreamRef, View, ViewError, ViewErrorKind,
@@ -148,7 +256,7 @@ pub mod __private {
     pub use crate::{
         call::{Call, Finish, Span, launch},
         cell::KernelCell,
-        contract::{Extents, Int, ViewOf},
+        contract::{AnyField, Extents, Field, Int, ViewOf},
         declaration::{Declaration, Image, Param},
         kernel::{Arguments, Declared, NoView},
         layout::{ArgLayout, Class, Expected, check_element, check_layout},

@@ -40,13 +40,22 @@ pub(crate) struct Loaded {
     pub(crate) static_shared_mem: u32,
     /// Bytes of dynamic shared memory that need no further opt-in.
     granted_shared_mem: AtomicU32,
-    /// The block the kernel must be launched with, and whether its PTX says so.
-    pub(crate) fixed_block: Option<Block>,
-    pub(crate) fixed_by_ptx: bool,
+    /// The block the kernel must be launched with.
+    pub(crate) fixed_block: Option<FixedBlock>,
     /// The block of a launch that names none, by the number of its axes.
     default_blocks: [Block; 3],
+    /// Whether that block is within every limit; a fixed one need not be.
+    pub(crate) default_block_fits: bool,
     /// Keeps the function loaded.
     _module: Arc<Module>,
+}
+
+/// The one block that a kernel is made for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FixedBlock {
+    pub(crate) block: Block,
+    /// Whether the PTX says so (`.reqntid`), not the declaration.
+    pub(crate) by_ptx: bool,
 }
 
 /// What the device allows.
@@ -72,6 +81,12 @@ impl Loaded {
         declaration: &'static Declaration,
         context: &Arc<CudaContext>,
     ) -> Result<Loaded, LoadError> {
+        let &Declaration { kernel, image, .. } = declaration;
+        // No PTX has version 0.0: it stands for a file that was not there.
+        if image.version == (0, 0) {
+            let path = image.path;
+            return Err(LoadErrorKind::SignaturesOnly { kernel, path }.into());
+        }
         let driver = driver()?;
         context.check_err().map_err(LoadErrorKind::Earlier)?;
         context
@@ -93,8 +108,14 @@ impl Loaded {
                 .map_err(|code| failed(declaration, "cuFuncGetAttribute", code))
         };
         let max_threads_per_block = attribute(0)?;
-        let fixed_by_ptx = declaration.reqntid.is_some();
-        let fixed_block = declaration.reqntid.or(declaration.block).map(block);
+        let by_ptx = declaration.reqntid.is_some();
+        let fixed_block = declaration
+            .reqntid
+            .or(declaration.block)
+            .map(|dims| FixedBlock {
+                block: block(dims),
+                by_ptx,
+            });
         Ok(Loaded {
             declaration,
             driver,
@@ -107,8 +128,9 @@ impl Loaded {
             static_shared_mem: attribute(1)?,
             granted_shared_mem: AtomicU32::new(attribute(8)?),
             fixed_block,
-            fixed_by_ptx,
             default_blocks: default_blocks(declaration, fixed_block, max_threads_per_block),
+            default_block_fits: fixed_block
+                .is_none_or(|fixed| fixed.block.threads() <= u64::from(max_threads_per_block)),
             _module: module,
         })
     }
@@ -400,9 +422,13 @@ fn check_parameters(
 }
 
 /// The blocks for launches of one, two and three axes that name none.
-fn default_blocks(declaration: &Declaration, fixed: Option<Block>, max_threads: u32) -> [Block; 3] {
+fn default_blocks(
+    declaration: &Declaration,
+    fixed: Option<FixedBlock>,
+    max_threads: u32,
+) -> [Block; 3] {
     if let Some(fixed) = fixed {
-        return [fixed; 3];
+        return [fixed.block; 3];
     }
     let bound = declaration.maxntid.unwrap_or([u32::MAX; 3]);
     [[256, 1, 1], [16, 16, 1], [8, 8, 4]].map(|mut dims: [u32; 3]| {

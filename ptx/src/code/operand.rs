@@ -35,7 +35,7 @@ pub enum Operand<'a> {
     Element {
         /// The array.
         name: &'a str,
-        /// Which element.
+        /// Which element: all of it, its offset too, counts elements of the array's type.
         index: Address<'a>,
     },
     /// A number, with every expression folded.

@@ -14,6 +14,7 @@ pub(crate) struct Modifiers {
     pub(crate) ty: ScalarType,
     pub(crate) vector: u32,
     pub(crate) pointer: Option<Pointer>,
+    managed: bool,
     align: Option<usize>,
 }
 
@@ -37,6 +38,7 @@ pub(crate) fn modifiers(cursor: &mut Cursor<'_>) -> Result<Modifiers, Error> {
     let mut vector = 1;
     let mut align = None;
     let mut pointer: Option<Pointer> = None;
+    let mut managed = false;
     loop {
         let token = *cursor.peek();
         if token.kind != Kind::Directive {
@@ -62,9 +64,7 @@ pub(crate) fn modifiers(cursor: &mut Cursor<'_>) -> Result<Modifiers, Error> {
                 }
                 pointer = Some(Pointer { space, align: 4 });
             }
-            (".attribute", _) => {
-                attribute(cursor)?;
-            }
+            (".attribute", _) => managed |= attribute(cursor)?,
             (_, Some(found)) if ty.is_none() => {
                 cursor.bump();
                 ty = Some(found);
@@ -77,6 +77,7 @@ pub(crate) fn modifiers(cursor: &mut Cursor<'_>) -> Result<Modifiers, Error> {
             ty,
             vector,
             pointer,
+            managed,
             align,
         }),
         Some(_) => Err(cursor.expected("a name")),
@@ -152,10 +153,6 @@ pub(super) fn variables(
     managed: bool,
     variables: &mut Vec<Variable>,
 ) -> Result<(), Error> {
-    let mut managed = managed;
-    while cursor.peek().is_directive(".attribute") {
-        managed |= attribute(cursor)?;
-    }
     let modifiers = modifiers(cursor)?;
     loop {
         let name = cursor.expect_word("the name of a variable")?;
@@ -181,7 +178,7 @@ pub(super) fn variables(
             align: modifiers.align(),
             size,
             dims,
-            managed,
+            managed: managed || modifiers.managed,
             initializer,
         });
         if cursor.eat(b';') {

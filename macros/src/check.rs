@@ -1,0 +1,625 @@
+//! Compares a declaration with the kernel in its PTX, one rule a function.
+//!
+//! Claims only what the PTX proves: it holds number, order, size, alignment and class of the parameters,
+//! but neither sign nor what a pointer points to.
+
+use gridcall_ptx as ptx;
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+
+use crate::arity;
+use crate::artifact::Artifact;
+use crate::describe;
+use crate::kernel::{BlockDim, Kernel, Outline, Param};
+use crate::mangled;
+use crate::report::Report;
+use crate::suggest;
+use crate::value::{Known, Shape, Taken};
+
+/// What a check speaks of: one declaration and its PTX file.
+struct Subject<'a, 'p> {
+    outline: &'a Outline,
+    kernel: &'a Kernel,
+    artifact: &'p Artifact,
+}
+
+/// Checks what does not depend on the PTX.
+pub(crate) fn alone(kernel: &Kernel, report: &mut Report) {
+    if let Some(block) = &kernel.block {
+        check_block_limits(block, report);
+    }
+}
+
+/// Checks a declaration against its file, and gives the entry that it declares.
+pub(crate) fn against<'a>(
+    outline: &Outline,
+    kernel: &Kernel,
+    artifact: &'a Artifact,
+    report: &mut Report,
+) -> Option<&'a ptx::Entry> {
+    let subject = Subject {
+        outline,
+        kernel,
+        artifact,
+    };
+    let entry = subject.check_entry_exists(report)?;
+    if subject.check_arity(entry, report) {
+        for (index, (param, declared)) in kernel.params.iter().zip(entry.params()).enumerate() {
+            subject.check_param(index, param, declared, report);
+        }
+    }
+    if let Some(block) = &kernel.block {
+        subject.check_reqntid(block, entry, report);
+        subject.check_maxntid(block, entry, report);
+    }
+    subject.check_params_size(entry, report);
+    Some(entry)
+}
+
+/// Checks the file as such; the error is for the path literal.
+pub(crate) fn check_address_size(artifact: &Artifact) -> Result<(), String> {
+    match artifact.module.address_size() {
+        64 => Ok(()),
+        bits => Err(format!(
+            "{} is compiled for {bits}-bit addresses, which no 64-bit program can launch: compile it \
+             with `-m64`, or write `.address_size 64` into it",
+            artifact.place.shown
+        )),
+    }
+}
+
+impl<'p> Subject<'_, 'p> {
+    fn name(&self) -> &proc_macro2::Ident {
+        &self.outline.ident
+    }
+
+    fn file(&self) -> &str {
+        &self.artifact.place.shown
+    }
+
+    /// `kernels/vector.ptx:12`.
+    fn place(&self, position: ptx::Position) -> String {
+        format!("{}:{}", self.file(), position.line)
+    }
+
+    /// What the user edits to choose another entry.
+    fn name_tokens(&self) -> TokenStream {
+        match &self.kernel.name {
+            Some(name) => name.to_token_stream(),
+            None => self.name().to_token_stream(),
+        }
+    }
+
+    fn check_entry_exists(&self, report: &mut Report) -> Option<&'p ptx::Entry> {
+        let name = self.kernel.entry_name(self.outline);
+        let found = self.artifact.module.entry(&name);
+        if found.is_none() {
+            report.error(self.name_tokens(), self.no_entry(&name));
+        }
+        found
+    }
+
+    fn no_entry(&self, name: &str) -> String {
+        let module = &*self.artifact.module;
+        let file = self.file();
+        if let Some(function) = module.function(name) {
+            let place = self.place(function.position());
+            return format!(
+                "`{name}` is a device function at {place}, not a kernel: declare it `__global__`"
+            );
+        }
+        let names: Vec<&str> = module.entries().iter().map(ptx::Entry::name).collect();
+        let mangled = mangled::of_base_name(name, &names);
+        if !mangled.is_empty() {
+            return no_entry_but_mangled(name, file, &mangled);
+        }
+        let meant = suggest::closest(name, names.iter().copied())
+            .map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+        match names.as_slice() {
+            [] => format!("no entry `{name}` in {file}: it has no kernels at all"),
+            few if few.len() <= MOST_LISTED => {
+                let separator = if meant.is_empty() { ";" } else { "" };
+                let listed = describe::list(few);
+                format!("no entry `{name}` in {file}{meant}{separator} it has {listed}")
+            }
+            many if meant.is_empty() => {
+                let listed = describe::list(&many[..MOST_LISTED]);
+                format!(
+                    "no entry `{name}` in {file}; it has {}, such as {listed}",
+                    many.len()
+                )
+            }
+            _ => format!("no entry `{name}` in {file}{meant}"),
+        }
+    }
+
+    fn check_arity(&self, entry: &ptx::Entry, report: &mut Report) -> bool {
+        let declared = &self.kernel.params;
+        let (has, needs) = (declared.len(), entry.params().len());
+        if has == needs {
+            return true;
+        }
+        let name = self.name();
+        let place = self.place(entry.position());
+        let count = plural(has, "parameter");
+        let counts = format!("`{name}` declares {count}, the PTX entry at {place} has {needs}");
+        let details = arity::explain(declared, entry.params());
+        if has > needs {
+            let extra = details.first_extra.unwrap_or(needs);
+            report.error(
+                declared[extra].tokens(),
+                format!("{counts}; {}", details.message),
+            );
+        } else {
+            let list = self.outline.paren.span.join();
+            report.add(syn::Error::new(
+                list,
+                format!("{counts}; {}", details.message),
+            ));
+        }
+        false
+    }
+
+    fn check_param(&self, index: usize, param: &Param, declared: &ptx::Param, report: &mut Report) {
+        match &param.taken {
+            Taken::Value {
+                known: Some(known), ..
+            } => {
+                self.check_value(index, param, known, declared, report);
+            }
+            // The compiler knows what this macro does not.
+            Taken::Value { known: None, .. } => {}
+            Taken::Slice { .. } | Taken::Optional { .. } | Taken::Pointer { .. } => {
+                self.check_pointer(index, param, declared, report);
+            }
+        }
+    }
+
+    fn check_value(
+        &self,
+        index: usize,
+        param: &Param,
+        known: &Known,
+        declared: &ptx::Param,
+        report: &mut Report,
+    ) {
+        if declared.pointer().is_some() && known.shape == Shape::Integer && known.size == 8 {
+            report.error(
+                &param.ty,
+                format!(
+                    "{}, but {} declares a pointer: write {}",
+                    self.param_is(index, param, Some(known)),
+                    self.place(declared.position()),
+                    describe::choices(declared)
+                ),
+            );
+        } else if known.size != declared.size()
+            || known.align != declared.align()
+            || !is_of_class(known.shape, declared.class())
+        {
+            report.error(
+                &param.ty,
+                self.mismatch(index, param, Some(known), declared),
+            );
+        }
+    }
+
+    fn check_pointer(
+        &self,
+        index: usize,
+        param: &Param,
+        declared: &ptx::Param,
+        report: &mut Report,
+    ) {
+        let is_word = declared.size() == 8
+            && declared.align() == 8
+            && matches!(declared.class(), ptx::Class::Integer | ptx::Class::Bits);
+        if !is_word {
+            report.error(&param.ty, self.mismatch(index, param, None, declared));
+        } else if let Some(pointer) = declared.pointer()
+            && let Some(space) = pointer.space
+            && space != ptx::StateSpace::Global
+        {
+            report.error(
+                &param.ty,
+                format!(
+                    "{}, but {} declares a pointer into `{space}`, which the host cannot fill",
+                    self.param_is(index, param, None),
+                    self.place(declared.position()),
+                ),
+            );
+        }
+    }
+
+    /// Parameter 0, `n`, of `saxpy` is `u64` (8 bytes).
+    fn param_is(&self, index: usize, param: &Param, known: Option<&Known>) -> String {
+        let ty = match known {
+            Some(known) => describe::value(&param.ty, known),
+            None => format!("`{}`, a pointer (8 bytes)", describe::ty(&param.ty)),
+        };
+        format!(
+            "parameter {index}, `{}`, of `{}` is {ty}",
+            param.ident,
+            self.name()
+        )
+    }
+
+    fn mismatch(
+        &self,
+        index: usize,
+        param: &Param,
+        known: Option<&Known>,
+        declared: &ptx::Param,
+    ) -> String {
+        format!(
+            "{}, but {} declares {}: write {}",
+            self.param_is(index, param, known),
+            self.place(declared.position()),
+            describe::param(declared),
+            describe::choices(declared)
+        )
+    }
+
+    fn check_reqntid(&self, block: &BlockDim, entry: &ptx::Entry, report: &mut Report) {
+        if let Some(required) = entry.directives().reqntid()
+            && required != block.dims
+        {
+            let [x, y, z] = required;
+            let place = self.place(entry.position());
+            report.error(
+                &block.tokens,
+                format!(
+                    "the kernel at {place} is compiled for blocks of {x} x {y} x {z} alone \
+                     (`.reqntid`): write `#[block({})]`, or leave it out",
+                    shown_dims(required)
+                ),
+            );
+        }
+    }
+
+    fn check_maxntid(&self, block: &BlockDim, entry: &ptx::Entry, report: &mut Report) {
+        // PTX bounds the number of threads by the product, not the dimensions one by one.
+        if let Some(most) = entry.directives().maxntid()
+            && threads(block.dims) > threads(most)
+        {
+            let place = self.place(entry.position());
+            report.error(
+                &block.tokens,
+                format!(
+                    "{} threads a block, but the kernel at {place} is compiled for at most {} \
+                     (`.maxntid`, from `__launch_bounds__`)",
+                    threads(block.dims),
+                    threads(most)
+                ),
+            );
+        }
+    }
+
+    fn check_params_size(&self, entry: &ptx::Entry, report: &mut Report) {
+        let module = &self.artifact.module;
+        let limit = ptx::params_limit(module.version(), module.target());
+        if entry.params_size() > limit {
+            let version = module.version();
+            let target = module.target().name();
+            report.error(
+                self.name_tokens(),
+                format!(
+                    "the parameters of `{}` take {}, but PTX ISA {version} for {target} allows {limit}: \
+                     pass large structs by a device array",
+                    self.name(),
+                    describe::bytes(entry.params_size())
+                ),
+            );
+        }
+    }
+}
+
+const MOST_LISTED: usize = 8;
+
+fn no_entry_but_mangled(name: &str, file: &str, mangled: &[(&str, String)]) -> String {
+    match mangled {
+        [(symbol, demangled)] => format!(
+            "no entry `{name}` in {file}; it has `{symbol}`, that is {demangled}: add extern \"C\" to \
+             the kernel or write #[name(\"{symbol}\")] here"
+        ),
+        several => {
+            let listed: Vec<String> = several
+                .iter()
+                .take(MOST_LISTED)
+                .map(|(symbol, demangled)| format!("`{symbol}`, that is {demangled}"))
+                .collect();
+            let rest = several.len().saturating_sub(MOST_LISTED);
+            let rest = if rest > 0 {
+                format!("; and {rest} more")
+            } else {
+                String::new()
+            };
+            format!(
+                "no entry `{name}` in {file}; it has {}{rest}: choose one by #[name(\"..\")]",
+                listed.join("; ")
+            )
+        }
+    }
+}
+
+fn is_of_class(shape: Shape, class: ptx::Class) -> bool {
+    match class {
+        ptx::Class::Integer => shape == Shape::Integer,
+        ptx::Class::Float => shape == Shape::Float,
+        // `.b32` says the size alone.
+        ptx::Class::Bits => true,
+        ptx::Class::Bytes => shape == Shape::Bytes,
+        _ => false,
+    }
+}
+
+fn check_block_limits(block: &BlockDim, report: &mut Report) {
+    const MOST: [u32; 3] = [1024, 1024, 64];
+    let total = threads(block.dims);
+    if total > 1024 {
+        report.error(
+            &block.tokens,
+            format!("a block has at most 1024 threads, and this has {total}"),
+        );
+    } else if block.dims.iter().zip(MOST).any(|(&dim, most)| dim > most) {
+        report.error(&block.tokens, "a block is at most 1024 x 1024 x 64");
+    }
+}
+
+fn threads(dims: [u32; 3]) -> u128 {
+    dims.iter().map(|&dim| u128::from(dim)).product()
+}
+
+/// `256` of 256 x 1 x 1.
+fn shown_dims(dims: [u32; 3]) -> String {
+    match dims {
+        [x, 1, 1] => x.to_string(),
+        [x, y, 1] => format!("{x}, {y}"),
+        [x, y, z] => format!("{x}, {y}, {z}"),
+    }
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifact::Place;
+    use crate::input;
+
+    const HEAD: &str = ".version 8.0\n.target sm_75\n.address_size 64\n";
+
+    fn artifact(ptx: &str) -> Artifact {
+        Artifact {
+            place: Place {
+                shown: "k.ptx".to_owned(),
+                absolute: "/k.ptx".into(),
+                variables: Vec::new(),
+            },
+            module: ptx::Module::parse(&format!("{HEAD}{ptx}")).unwrap().into(),
+        }
+    }
+
+    /// The errors of a declaration, each with the source it underlines.
+    fn errors(declaration: &str, ptx: &str) -> Vec<(String, String)> {
+        let tokens = format!("unsafe extern \"C\" {{ {declaration} }}");
+        let declarations = input::declarations(tokens.parse().unwrap());
+        let [parsed] = declarations.kernels.as_slice() else {
+            panic!("not one kernel")
+        };
+        let kernel = parsed.kernel.as_ref().unwrap();
+        let mut report = Report::default();
+        alone(kernel, &mut report);
+        against(&parsed.outline, kernel, &artifact(ptx), &mut report);
+        report.shown(&tokens)
+    }
+
+    fn error(declaration: &str, ptx: &str) -> (String, String) {
+        let errors = errors(declaration, ptx);
+        assert_eq!(errors.len(), 1, "{errors:#?}");
+        errors.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn a_right_declaration_has_no_errors() {
+        let ptx = ".visible .entry k(.param .u32 a, .param .f32 b, .param .u64 c, .param .u64 d,
+            .param .align 4 .b8 e[12], .param .u8 f, .param .b64 g, .param .b32 h, .param .s32 i,
+            .param .align 16 .b8 j[16], .param .u64 .ptr .global .align 1 k) { ret; }";
+        let declaration = "safe fn k(a: i32, b: f32, c: usize, d: &[f32], e: [f32; 3], f: bool, \
+            g: &mut [u8], h: f32, i: u32, j: u128, k: Option<&[f32]>);";
+        assert_eq!(errors(declaration, ptx), []);
+    }
+
+    #[test]
+    fn a_wrong_class_is_at_the_type() {
+        let ptx = "\n.visible .entry scale(.param .f32 a) {}";
+        let (at, message) = error("safe fn scale(a: f64);", ptx);
+        assert_eq!(at, "f64");
+        assert_eq!(
+            message,
+            "parameter 0, `a`, of `scale` is `f64` (8 bytes), but k.ptx:5 declares `.f32` (4 bytes): \
+             write `f32`"
+        );
+        let (_, message) = error("safe fn scale(a: u32);", ptx);
+        assert!(
+            message.contains("`u32` (4 bytes), but k.ptx:5 declares `.f32`"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn every_wrong_parameter_is_told() {
+        let ptx = ".entry pad(.param .u64 out, .param .u64 n, .param .u8 b)";
+        let found = errors(
+            "safe fn pad(out: f32, n: u32, b: i32);",
+            &format!("{ptx} {{}}"),
+        );
+        let at: Vec<&str> = found.iter().map(|(at, _)| at.as_str()).collect();
+        assert_eq!(at, ["f32", "u32", "i32"]);
+        assert!(
+            found[1].1.contains("`usize` for C's `size_t`"),
+            "{}",
+            found[1].1
+        );
+        assert!(found[2].1.contains("`bool`"), "{}", found[2].1);
+    }
+
+    #[test]
+    fn a_pointer_is_eight_bytes() {
+        let (at, message) = error("safe fn k(x: &[f32]);", ".entry k(.param .u32 x) {}");
+        assert_eq!(at, "&[f32]");
+        assert!(message.contains("a pointer (8 bytes)"), "{message}");
+        let (_, message) = error(
+            "safe fn k(x: &[f32]);",
+            ".entry k(.param .u64 .ptr .shared .align 4 x) {}",
+        );
+        assert!(message.contains("`.shared`"), "{message}");
+        let (_, message) = error(
+            "safe fn k(x: u64);",
+            ".entry k(.param .u64 .ptr .align 1 x) {}",
+        );
+        assert!(
+            message.contains("declares a pointer: write `&[T]`"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn by_value_bytes_compare_size_and_alignment() {
+        let ptx = ".entry k(.param .align 4 .b8 g[12]) {}";
+        let (_, message) = error("safe fn k(g: [f32; 4]);", ptx);
+        assert!(
+            message.contains("`[f32; 4]` (16 bytes, align 4)"),
+            "{message}"
+        );
+        assert!(
+            message.contains("`.align 4 .b8 [12]` (12 bytes): write `Float3`"),
+            "{message}"
+        );
+        assert_eq!(errors("safe fn k(g: [f32; 3]);", ptx), []);
+        let float4 = ".entry k(.param .align 16 .b8 g[16]) {}";
+        assert!(
+            error("safe fn k(g: [f32; 4]);", float4)
+                .1
+                .contains("`Float4`")
+        );
+    }
+
+    #[test]
+    fn a_missing_parameter_is_at_the_list() {
+        let ptx = ".entry t(.param .u64 a, .param .u64 b, .param .u32 r, .param .u32 c, .param .u32 t) {}";
+        let declaration = "safe fn t(input: &[f32], out: &mut [f32], rows: i32, cols: i32);";
+        let (at, message) = error(declaration, ptx);
+        assert_eq!(at, "(input: &[f32], out: &mut [f32], rows: i32, cols: i32)");
+        assert_eq!(
+            message,
+            "`t` declares 4 parameters, the PTX entry at k.ptx:4 has 5; missing after `cols`: `.u32`"
+        );
+    }
+
+    #[test]
+    fn an_extra_parameter_is_at_itself() {
+        let ptx = ".entry t(.param .u64 a, .param .u32 n) {}";
+        let (at, message) = error("safe fn t(a: &[f32], s: f64, n: u32);", ptx);
+        assert_eq!(at, "s: f64");
+        assert!(message.contains("the kernel has no `s`"), "{message}");
+    }
+
+    #[test]
+    fn an_unknown_entry_is_at_the_name() {
+        let ptx = ".entry relu() {} .entry scale() {}";
+        let (at, message) = error("safe fn rleu();", ptx);
+        assert_eq!(at, "rleu");
+        assert_eq!(
+            message,
+            "no entry `rleu` in k.ptx; did you mean `relu`? it has `relu`, `scale`"
+        );
+        let (_, message) = error("safe fn sum();", ptx);
+        assert_eq!(message, "no entry `sum` in k.ptx; it has `relu`, `scale`");
+        let (at, _) = error("#[name(\"sum\")] safe fn relu();", ptx);
+        assert_eq!(at, "\"sum\"");
+        assert!(error("safe fn sum();", "").1.contains("no kernels at all"));
+        assert!(
+            error("safe fn f();", ".func f() { ret; }")
+                .1
+                .contains("__global__")
+        );
+    }
+
+    #[test]
+    fn a_mangled_entry_is_shown_in_cpp() {
+        let (_, message) = error(
+            "safe fn relu();",
+            ".entry _Z4reluPfi(.param .u64 y, .param .u32 n) {}",
+        );
+        assert_eq!(
+            message,
+            "no entry `relu` in k.ptx; it has `_Z4reluPfi`, that is relu(float*, int): add extern \"C\" \
+             to the kernel or write #[name(\"_Z4reluPfi\")] here"
+        );
+        let two = ".weak .entry _Z3addIfEvPT_() {} .weak .entry _Z3addIdEvPT_() {}";
+        let (_, message) = error("safe fn add();", two);
+        assert!(
+            message.contains("add<float>") && message.contains("add<double>"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn raw_names_are_without_their_mark() {
+        assert_eq!(errors("safe fn r#type();", ".entry type() {}"), []);
+        assert_eq!(
+            errors("#[name(\"_Z1kv\")] safe fn k();", ".entry _Z1kv() {}"),
+            []
+        );
+    }
+
+    #[test]
+    fn blocks_keep_the_launch_bounds() {
+        let most = ".entry k() .maxntid 256 {}";
+        assert_eq!(errors("#[block(16, 16)] safe fn k();", most), []);
+        assert_eq!(errors("#[block(1, 256)] safe fn k();", most), []);
+        let (at, message) = error("#[block(512)] safe fn k();", most);
+        assert_eq!(at, "512");
+        assert!(message.contains("at most 256 (`.maxntid`"), "{message}");
+        let required = ".entry k() .reqntid 16, 8 {}";
+        assert_eq!(errors("#[block(16, 8)] safe fn k();", required), []);
+        let (at, message) = error("#[block(8, 16)] safe fn k();", required);
+        assert_eq!(at, "8, 16");
+        assert!(message.contains("write `#[block(16, 8)]`"), "{message}");
+        assert_eq!(errors("#[block(1024)] safe fn k();", ".entry k() {}"), []);
+        assert!(
+            error("#[block(32, 64)] safe fn k();", ".entry k() {}")
+                .1
+                .contains("has 2048")
+        );
+        assert!(
+            error("#[block(1, 1, 128)] safe fn k();", ".entry k() {}")
+                .1
+                .contains("x 64")
+        );
+    }
+
+    #[test]
+    fn the_parameter_block_has_a_limit() {
+        let ptx = ".entry k(.param .align 4 .b8 a[5000]) {}";
+        let (at, message) = error("safe fn k(a: Big);", ptx);
+        assert_eq!(at, "k");
+        assert!(
+            message.contains("take 5000 bytes, but PTX ISA 8.0 for sm_75 allows 4352"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn addresses_have_64_bits() {
+        let mut small = artifact("");
+        small.module = ptx::Module::parse(".version 8.0\n.target sm_75\n.address_size 32\n")
+            .unwrap()
+            .into();
+        assert!(check_address_size(&small).is_err_and(|message| message.contains("32-bit")));
+        assert!(check_address_size(&artifact("")).is_ok());
+    }
+}

@@ -1,0 +1,593 @@
+//! The derives: `KernelArg` for what is passed by value, `AsDeviceView` and `AsDeviceViewMut` for arrays
+//! that wrap another.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote_spanned};
+
+use syn::spanned::Spanned;
+use syn::{
+    Attribute, Data, DataEnum, DataStruct, DeriveInput, Fields, Generics, Ident, Index, Member,
+    Path, Token, Type,
+};
+
+use crate::describe;
+use crate::expand::ours;
+use crate::report::Report;
+use crate::value;
+
+/// `#[derive(KernelArg)]`.
+pub(crate) fn kernel_arg(input: &DeriveInput) -> TokenStream {
+    let mut report = Report::default();
+    let krate = crate_path(&input.attrs, "kernel_arg", &mut report);
+    let repr = Repr::read(&input.attrs, &mut report);
+    let body = match &input.data {
+        Data::Struct(data) => of_struct(input, data, &repr, &krate, &mut report),
+        Data::Enum(data) => of_enum(input, data, &repr, &krate, &mut report),
+        Data::Union(data) => {
+            report.error(
+                data.union_token,
+                "unions are not supported yet: pass a struct that holds the bytes",
+            );
+            None
+        }
+    };
+    match body {
+        Some(body) if report.is_empty() => body,
+        // With a trait impl, what uses the type gives no errors of its own.
+        _ => {
+            let mut out = report.into_tokens(&[]);
+            out.extend(outline(input, &krate));
+            out
+        }
+    }
+}
+
+/// An impl for a type that is refused; it is never run, as the crate does not compile.
+fn outline(input: &DeriveInput, krate: &Path) -> TokenStream {
+    let layout = quote_spanned! {ours()=> loop {} };
+    let write = quote_spanned! {ours()=> let _ = to; loop {} };
+    implementation(input, krate, &TokenStream::new(), &layout, &write)
+}
+
+fn implementation(
+    input: &DeriveInput,
+    krate: &Path,
+    bounds: &TokenStream,
+    layout: &TokenStream,
+    write: &TokenStream,
+) -> TokenStream {
+    let ident = &input.ident;
+    let (impl_generics, ty_generics, clause) = input.generics.split_for_impl();
+    let clause = match clause {
+        Some(clause) => {
+            let predicates = &clause.predicates;
+            let comma = (!predicates.empty_or_trailing()).then(<Token![,]>::default);
+            quote_spanned! {ours()=> where #predicates #comma #bounds }
+        }
+        None => quote_spanned! {ours()=> where #bounds },
+    };
+    // SAFETY (of the generated code): the layout is that of the fields in order, which `of_struct` compares
+    // with Rust's, or that of the one integer; nothing but the fields is written, each within its size.
+    quote_spanned! {ours()=>
+        #[automatically_derived]
+        unsafe impl #impl_generics #krate::KernelArg for #ident #ty_generics #clause {
+            const LAYOUT: #krate::__private::ArgLayout = #layout;
+            #[inline]
+            unsafe fn write(&self, to: *mut ::core::primitive::u8) {
+                #write
+            }
+        }
+    }
+}
+
+fn of_struct(
+    input: &DeriveInput,
+    data: &DataStruct,
+    repr: &Repr,
+    krate: &Path,
+    report: &mut Report,
+) -> Option<TokenStream> {
+    let name = &input.ident;
+    if data.fields.is_empty() {
+        report.error(
+            name,
+            format!(
+                "`{name}` has no fields: an empty struct has 1 byte in CUDA C++ and none in Rust, pass \
+                 `u8` for it"
+            ),
+        );
+        return None;
+    }
+    if !repr.c && !repr.transparent {
+        report.error(
+            name,
+            format!(
+                "`{name}` needs #[repr(C)] to be passed to a kernel: rustc may reorder its fields"
+            ),
+        );
+    }
+    for field in &data.fields {
+        check_field(&field.ty, report);
+    }
+    if repr.transparent && data.fields.len() != 1 {
+        report.error(
+            name,
+            "write #[repr(C)]: a transparent struct has one field here",
+        );
+    }
+    if !report.is_empty() {
+        return None;
+    }
+    let fields: Vec<(Member, &Type)> = members(&data.fields).zip(types(&data.fields)).collect();
+    let bounds = bounds(&fields, krate);
+    let layout = if repr.transparent {
+        let ty = fields[0].1;
+        quote_spanned! {ours()=> <#ty as #krate::KernelArg>::LAYOUT }
+    } else {
+        let fields = fields.iter().map(|(member, ty)| {
+            let shown = match member {
+                Member::Named(ident) => crate::kernel::unraw(ident),
+                Member::Unnamed(index) => index.index.to_string(),
+            };
+            quote_spanned! {ours()=> (
+                ::core::mem::offset_of!(Self, #member),
+                <#ty as #krate::KernelArg>::LAYOUT,
+                #shown,
+            ) }
+        });
+        quote_spanned! {ours()=> #krate::__private::ArgLayout::of_struct::<Self>(&[#(#fields),*]) }
+    };
+    let writes = fields.iter().map(|(member, ty)| {
+        quote_spanned! {ours()=>
+            <#ty as #krate::KernelArg>::write(
+                &self.#member,
+                to.add(::core::mem::offset_of!(Self, #member)),
+            );
+        }
+    });
+    let write = quote_spanned! {ours()=> unsafe { #(#writes)* } };
+    let mut out = implementation(input, krate, &bounds, &layout, &write);
+    out.extend(claim(input, krate));
+    Some(out)
+}
+
+/// `Field: KernelArg` for each type, where the user wrote it: the one place for the error if it is not.
+fn bounds(fields: &[(Member, &Type)], krate: &Path) -> TokenStream {
+    let mut bounds = TokenStream::new();
+    let mut seen = Vec::new();
+    for (_, ty) in fields {
+        let shown = describe::ty(ty);
+        // A bound on a scalar says nothing, and of equal ones the first is enough.
+        if value::known(ty).is_some() || seen.contains(&shown) {
+            continue;
+        }
+        seen.push(shown);
+        let span = ty.span().resolved_at(ours());
+        bounds.extend(quote_spanned! {span=> #ty: #krate::KernelArg, });
+    }
+    bounds
+}
+
+/// Has the layout compared although no kernel takes the struct yet.
+fn claim(input: &DeriveInput, krate: &Path) -> TokenStream {
+    if !input.generics.params.is_empty() {
+        return TokenStream::new();
+    }
+    let name = &input.ident;
+    let span = name.span().resolved_at(ours());
+    quote_spanned! {span=>
+        const _: #krate::__private::ArgLayout = <#name as #krate::KernelArg>::LAYOUT;
+    }
+}
+
+fn of_enum(
+    input: &DeriveInput,
+    data: &DataEnum,
+    repr: &Repr,
+    krate: &Path,
+    report: &mut Report,
+) -> Option<TokenStream> {
+    let name = &input.ident;
+    if let Some(variant) = data
+        .variants
+        .iter()
+        .find(|variant| !variant.fields.is_empty())
+    {
+        report.error(
+            variant,
+            "an enum with data has no counterpart in CUDA C++: pass a struct with #[repr(C)] that holds a \
+             tag and the data",
+        );
+    } else if data.variants.is_empty() {
+        report.error(name, "an enum without variants has no values to pass");
+    } else if repr.integer.is_none() {
+        report.error(
+            name,
+            format!(
+                "`{name}` needs the size of CUDA's enum: #[repr(u32)] or #[repr(i32)] for a plain `enum`, \
+                 #[repr(u8)] for `enum : unsigned char`"
+            ),
+        );
+    }
+    let integer = repr.integer.as_ref().filter(|_| report.is_empty())?;
+    let integer = Ident::new(&integer.to_string(), ours());
+    let integer = quote_spanned! {ours()=> ::core::primitive::#integer };
+    let layout = quote_spanned! {ours()=> <#integer as #krate::KernelArg>::LAYOUT };
+    let write = quote_spanned! {ours()=>
+        let value = *self as #integer;
+        unsafe { <#integer as #krate::KernelArg>::write(&value, to) }
+    };
+    Some(implementation(
+        input,
+        krate,
+        &TokenStream::new(),
+        &layout,
+        &write,
+    ))
+}
+
+/// Refuses what means nothing on the device; the trait bound does the rest.
+fn check_field(ty: &Type, report: &mut Report) {
+    let owner = [
+        "Vec",
+        "Box",
+        "Rc",
+        "Arc",
+        "CudaSlice",
+        "CudaView",
+        "CudaViewMut",
+    ];
+    let message = match ty {
+        Type::Group(group) => return check_field(&group.elem, report),
+        Type::Paren(paren) => return check_field(&paren.elem, report),
+        Type::Array(array) => return check_field(&array.elem, report),
+        Type::Ptr(pointer) => {
+            let elem = describe::ty(&pointer.elem);
+            format!(
+                "a host pointer means nothing on the device: use `gridcall::DevicePointer<'a, {elem}>`, \
+                 made from a device view"
+            )
+        }
+        Type::Reference(reference) => {
+            let elem = describe::ty(value::slice_element(&reference.elem));
+            format!(
+                "a host pointer means nothing on the device: use `gridcall::DevicePointer<'a, {elem}>`, \
+                 made from a device view, or hold the value itself"
+            )
+        }
+        Type::Path(_) if value::generic_of(ty, &owner).is_some() => format!(
+            "`{}` is a handle of the host: use `gridcall::DevicePointer<'a, T>`, made from a device view",
+            describe::ty(ty)
+        ),
+        Type::Path(_) if ["String", "str"].iter().any(|name| value::is_named(ty, name)) => {
+            "text is host memory: copy its bytes to the device and pass them as an array".to_owned()
+        }
+        Type::Path(_) if value::is_named(ty, "char") => {
+            "`char` is not allowed: use `u32` for a character's number, or `u8` or `i8` for C's `char`"
+                .to_owned()
+        }
+        Type::FnPtr(_) => "a function pointer of the host means nothing on the device".to_owned(),
+        Type::Tuple(_) => "a tuple is not allowed, as rustc may reorder its fields: use a struct with \
+                           #[repr(C)] and #[derive(KernelArg)]"
+            .to_owned(),
+        _ => return,
+    };
+    report.error(ty, message);
+}
+
+/// What `#[repr(..)]` says.
+#[derive(Default)]
+struct Repr {
+    c: bool,
+    transparent: bool,
+    integer: Option<Ident>,
+}
+
+impl Repr {
+    fn read(attrs: &[Attribute], report: &mut Report) -> Repr {
+        let mut repr = Repr::default();
+        for attr in attrs.iter().filter(|attr| attr.path().is_ident("repr")) {
+            // What is no repr at all is for rustc to tell.
+            let _ = attr.parse_nested_meta(|meta| {
+                if meta.path.is_ident("C") {
+                    repr.c = true;
+                } else if meta.path.is_ident("transparent") {
+                    repr.transparent = true;
+                } else if meta.path.is_ident("packed") {
+                    report.error(
+                        &meta.path,
+                        "#[repr(packed)] is not supported yet: declare the struct without it and its \
+                         fields as arrays of bytes, `[u8; 4]` and `to_ne_bytes()`",
+                    );
+                } else if let Some(ident) = meta.path.get_ident()
+                    && value::known(&syn::parse_quote!(#ident)).is_some()
+                {
+                    repr.integer = Some(ident.clone());
+                }
+                if meta.input.peek(syn::token::Paren) {
+                    let arguments;
+                    syn::parenthesized!(arguments in meta.input);
+                    arguments.parse::<TokenStream>()?;
+                }
+                Ok(())
+            });
+        }
+        repr
+    }
+}
+
+/// `#[derive(AsDeviceView)]`.
+pub(crate) fn as_device_view(input: &DeriveInput) -> TokenStream {
+    view(input, "AsDeviceView", |krate, view, field, element| {
+        quote_spanned! {ours()=>
+            #[inline]
+            fn describe(
+                &self,
+            ) -> ::core::result::Result<#krate::View<'_>, #krate::ViewError> {
+                #view::<#element>::describe(&self.#field)
+            }
+            #[inline]
+            fn acquire<'__v>(
+                &'__v self,
+                stream: #krate::StreamRef<'__v>,
+            ) -> ::core::result::Result<#krate::Guard<'__v>, #krate::ViewError> {
+                #view::<#element>::acquire(&self.#field, stream)
+            }
+        }
+    })
+}
+
+/// `#[derive(AsDeviceViewMut)]`.
+pub(crate) fn as_device_view_mut(input: &DeriveInput) -> TokenStream {
+    view(input, "AsDeviceViewMut", |krate, view, field, element| {
+        quote_spanned! {ours()=>
+            #[inline]
+            fn describe_mut(
+                &self,
+            ) -> ::core::result::Result<#krate::View<'_>, #krate::ViewError> {
+                #view::<#element>::describe_mut(&self.#field)
+            }
+            #[inline]
+            fn acquire_mut<'__v>(
+                &'__v mut self,
+                stream: #krate::StreamRef<'__v>,
+            ) -> ::core::result::Result<#krate::Guard<'__v>, #krate::ViewError> {
+                #view::<#element>::acquire_mut(&mut self.#field, stream)
+            }
+        }
+    })
+}
+
+/// An impl for every element type that the wrapped array has, with these methods.
+fn view(
+    input: &DeriveInput,
+    name: &str,
+    methods: impl FnOnce(&Path, &TokenStream, &Member, &Ident) -> TokenStream,
+) -> TokenStream {
+    let mut report = Report::default();
+    let krate = crate_path(&input.attrs, "view", &mut report);
+    let field = wrapped(input, name, &mut report);
+    let Some((field, ty)) = field.filter(|_| report.is_empty()) else {
+        return report.into_tokens(&[]);
+    };
+    let element = format_ident!("__T", span = ours());
+    let name = Ident::new(name, ours());
+    let view = quote_spanned! {ours()=> #krate::#name };
+    let methods = methods(&krate, &view, &field, &element);
+    let bound = {
+        let span = ty.span().resolved_at(ours());
+        quote_spanned! {span=> #ty: #krate::#name<#element> }
+    };
+    let ident = &input.ident;
+    let (_, ty_generics, _) = input.generics.split_for_impl();
+    let generics = with_bound(&input.generics, &element, &bound);
+    let (impl_generics, _, clause) = generics.split_for_impl();
+    // SAFETY (of the generated code): forwards to the field, which `self` owns: while `self` is neither
+    // dropped nor mutated, nor is the field.
+    quote_spanned! {ours()=>
+        #[automatically_derived]
+        unsafe impl #impl_generics #view<#element> for #ident #ty_generics #clause {
+            #methods
+        }
+    }
+}
+
+fn with_bound(generics: &Generics, element: &Ident, bound: &TokenStream) -> Generics {
+    let mut generics = generics.clone();
+    generics.params.push(syn::parse_quote!(#element));
+    generics
+        .make_where_clause()
+        .predicates
+        .push(syn::parse_quote!(#bound));
+    generics
+}
+
+/// The field that is the array: the only one, or the one marked `#[view]`.
+fn wrapped<'a>(
+    input: &'a DeriveInput,
+    name: &str,
+    report: &mut Report,
+) -> Option<(Member, &'a Type)> {
+    let Data::Struct(data) = &input.data else {
+        report.error(
+            &input.ident,
+            format!("only a struct can derive {name}: it forwards to the field that is the array"),
+        );
+        return None;
+    };
+    let is_marked = |attrs: &[Attribute]| attrs.iter().any(|attr| attr.path().is_ident("view"));
+    let marked: Vec<usize> = data
+        .fields
+        .iter()
+        .enumerate()
+        .filter(|(_, field)| is_marked(&field.attrs))
+        .map(|(index, _)| index)
+        .collect();
+    let index = match (marked.as_slice(), data.fields.len()) {
+        ([index], _) => *index,
+        ([], 1) => 0,
+        ([], 0) => {
+            report.error(
+                &input.ident,
+                format!("{name} needs a field that is a device array"),
+            );
+            return None;
+        }
+        ([], _) => {
+            report.error(&input.ident, "mark the field that is the array: `#[view]`");
+            return None;
+        }
+        ([_, second, ..], _) => {
+            let field = data.fields.iter().nth(*second);
+            report.error(field, "a second `#[view]`: one field is the array");
+            return None;
+        }
+    };
+    members(&data.fields).zip(types(&data.fields)).nth(index)
+}
+
+fn members(fields: &Fields) -> impl Iterator<Item = Member> {
+    fields
+        .iter()
+        .enumerate()
+        .map(|(index, field)| match &field.ident {
+            Some(ident) => Member::Named(ident.clone()),
+            None => {
+                let index = u32::try_from(index).unwrap_or(u32::MAX);
+                Member::Unnamed(Index {
+                    index,
+                    span: Span::mixed_site(),
+                })
+            }
+        })
+}
+
+fn types(fields: &Fields) -> impl Iterator<Item = &Type> {
+    fields.iter().map(|field| &field.ty)
+}
+
+/// `gridcall`, or the path in `#[attribute(crate = path)]`.
+fn crate_path(attrs: &[Attribute], attribute: &str, report: &mut Report) -> Path {
+    let mut krate: Path = syn::parse_quote!(::gridcall);
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident(attribute)) {
+        let read = attr.parse_nested_meta(|meta| {
+            if meta.path.is_ident("crate") {
+                krate = meta.value()?.call(Path::parse_mod_style)?;
+                Ok(())
+            } else {
+                let message = format!("the only option is `{attribute}(crate = path)`");
+                Err(syn::Error::new_spanned(&meta.path, message))
+            }
+        });
+        report.note(read);
+    }
+    krate
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn errors(source: &str) -> String {
+        let out = kernel_arg(&syn::parse_str(source).unwrap());
+        let out = out.to_string();
+        out.split("compile_error !").skip(1).collect()
+    }
+
+    #[test]
+    fn a_struct_is_written_field_by_field() {
+        let input =
+            syn::parse_str("#[repr(C)] struct P { kind: u8, at: Point, r#type: u32 }").unwrap();
+        let out = prettyplease::unparse(&syn::parse2(kernel_arg(&input)).unwrap());
+        let out: String = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            out.contains("unsafe impl ::gridcall::KernelArg for P"),
+            "{out}"
+        );
+        assert!(out.contains("Point: ::gridcall::KernelArg,"), "{out}");
+        assert!(out.contains("::core::mem::offset_of!(Self, at)"), "{out}");
+        assert!(
+            out.contains("<u32 as ::gridcall::KernelArg>::LAYOUT, \"type\","),
+            "{out}"
+        );
+        assert!(!out.contains("u8: ::gridcall"), "{out}");
+    }
+
+    #[test]
+    fn a_missing_repr_is_told() {
+        assert!(errors("struct P { a: u8 }").contains("`P` needs #[repr(C)]"));
+        assert!(errors("#[repr(align(4))] struct P { a: u8 }").contains("`P` needs #[repr(C)]"));
+        assert_eq!(errors("#[repr(C, align(16))] struct P { a: u8 }"), "");
+        assert_eq!(errors("#[repr(transparent)] struct P(f32);"), "");
+    }
+
+    #[test]
+    fn fields_of_the_host_are_refused() {
+        for (ty, cure) in [
+            ("*const f32", "DevicePointer<'a, f32>"),
+            ("*mut f32", "DevicePointer<'a, f32>"),
+            ("&'a [f32]", "DevicePointer<'a, f32>"),
+            ("Vec<f32>", "handle of the host"),
+            ("Box<f32>", "handle of the host"),
+            ("String", "text is host memory"),
+            ("fn(u8)", "function pointer"),
+            ("char", "use `u32`"),
+            ("(u8, u32)", "tuple"),
+            ("[*const u8; 2]", "host pointer"),
+        ] {
+            let source = format!("#[repr(C)] struct P<'a> {{ a: {ty}, b: &'a u8 }}");
+            assert!(errors(&source).contains(cure), "{ty}: {}", errors(&source));
+        }
+    }
+
+    #[test]
+    fn every_wrong_field_is_told() {
+        let found = errors("struct P { a: char, b: String }");
+        assert_eq!(found.matches('"').count(), 2 * 3, "{found}");
+    }
+
+    #[test]
+    fn enums_need_a_size() {
+        assert_eq!(errors("#[repr(u8)] enum Mode { A, B }"), "");
+        assert!(errors("enum Mode { A, B }").contains("#[repr(u32)]"));
+        assert!(errors("#[repr(C)] enum Mode { A, B }").contains("#[repr(u32)]"));
+        assert!(errors("#[repr(u8)] enum Mode { A(u8), B }").contains("a tag"));
+        assert!(errors("#[repr(u8)] enum Mode {}").contains("no values"));
+        assert!(errors("#[repr(C)] union U { a: u8 }").contains("not supported yet"));
+    }
+
+    #[test]
+    fn packed_and_empty_structs_are_refused() {
+        assert!(errors("#[repr(C, packed)] struct P { a: u8 }").contains("not supported yet"));
+        assert!(errors("#[repr(C, packed(2))] struct P { a: u8 }").contains("not supported yet"));
+        assert!(errors("#[repr(C)] struct P;").contains("1 byte"));
+    }
+
+    #[test]
+    fn views_forward_to_one_field() {
+        let view = |source: &str| as_device_view(&syn::parse_str(source).unwrap()).to_string();
+        let out = view("struct Image<A> where A: Sized { #[view] pixels: A, width: u32 }");
+        let out = prettyplease::unparse(&syn::parse_str(&out).unwrap());
+        assert!(
+            out.contains("unsafe impl<A, __T> ::gridcall::AsDeviceView<__T> for Image<A>"),
+            "{out}"
+        );
+        assert!(out.contains("A: ::gridcall::AsDeviceView<__T>"), "{out}");
+        assert!(out.contains("&self.pixels"), "{out}");
+        assert!(view("struct Samples(CudaSlice<f32>);").contains("& self . 0"));
+        assert!(view("struct Two(A, B);").contains("mark the field"));
+        assert!(view("struct Two(#[view] A, #[view] B);").contains("a second"));
+        assert!(view("enum E { A }").contains("only a struct"));
+    }
+
+    #[test]
+    fn the_crate_has_the_users_name() {
+        let input =
+            syn::parse_str("#[kernel_arg(crate = facade::gpu)] #[repr(C)] struct P { a: u8 }");
+        assert!(
+            kernel_arg(&input.unwrap())
+                .to_string()
+                .contains("facade :: gpu :: KernelArg")
+        );
+    }
+}
