@@ -11,6 +11,7 @@ mod artifact;
 mod attribute;
 mod check;
 mod contract;
+mod cuda;
 mod derive;
 mod describe;
 mod expand;

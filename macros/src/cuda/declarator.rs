@@ -22,7 +22,13 @@ pub(super) struct Declared<'a> {
 impl<'a> Declared<'a> {
     fn unknown(tokens: &[Token<'a>]) -> Declared<'a> {
         let length = tokens.len();
-        Declared { name: None, ty: Type::Unknown, is_const: false, length, head: length }
+        Declared {
+            name: None,
+            ty: Type::Unknown,
+            is_const: false,
+            length,
+            head: length,
+        }
     }
 
     /// The type as a parameter, where an array is a pointer to its elements.
@@ -52,13 +58,18 @@ impl Names {
             // What a header calls by this name is no other type on the other branch.
             None => certain || words::of_headers(name).as_ref() == Some(&ty),
         };
-        self.types.insert(full, if known { ty } else { Type::Unknown });
+        self.types
+            .insert(full, if known { ty } else { Type::Unknown });
     }
 
     /// The type of a name, looked for from the innermost namespace outwards.
     pub(super) fn find(&self, name: &str) -> Type {
         let bare = name.strip_prefix("::");
-        let mut scope = if bare.is_some() { "" } else { self.namespace.as_str() };
+        let mut scope = if bare.is_some() {
+            ""
+        } else {
+            self.namespace.as_str()
+        };
         let name = bare.unwrap_or(name);
         loop {
             if let Some(ty) = self.types.get(&format!("{scope}{name}")) {
@@ -81,7 +92,14 @@ impl Names {
 
     /// Another declarator behind a comma: `float x, *y`.
     pub(super) fn another<'a>(&self, specified: &Type, tokens: &[Token<'a>]) -> Declared<'a> {
-        declarator(Specified { ty: specified.clone(), is_const: false }, tokens, 0)
+        declarator(
+            Specified {
+                ty: specified.clone(),
+                is_const: false,
+            },
+            tokens,
+            0,
+        )
     }
 
     /// `const unsigned int`, without pointers; and how many tokens that took.
@@ -139,7 +157,13 @@ impl Names {
             }
             at += 1;
         }
-        let ty = named.unwrap_or_else(|| if builtin.is_empty() { Type::Unknown } else { builtin.ty() });
+        let ty = named.unwrap_or_else(|| {
+            if builtin.is_empty() {
+                Type::Unknown
+            } else {
+                builtin.ty()
+            }
+        });
         (Specified { ty, is_const }, at)
     }
 }
@@ -151,7 +175,10 @@ struct Specified {
 
 /// `* const * name [4]`, from `at` on.
 fn declarator<'a>(specified: Specified, tokens: &[Token<'a>], mut at: usize) -> Declared<'a> {
-    let Specified { mut ty, mut is_const } = specified;
+    let Specified {
+        mut ty,
+        mut is_const,
+    } = specified;
     while let Some(token) = tokens.get(at) {
         if token.is("*") || token.is("&") {
             // `T&&` is a reference as `T&` is.
@@ -171,10 +198,22 @@ fn declarator<'a>(specified: Specified, tokens: &[Token<'a>], mut at: usize) -> 
         // `float (*f)(int)`, `float (&x)[4]`: some pointer.
         Some(open) if open.is("(") => {
             let inner = &tokens[at..at + group_length(&tokens[at..])];
-            let points = inner.get(1).is_some_and(|token| token.is("*") || token.is("&"));
-            let name = inner.iter().find(|token| token.is_word() && !is_qualifier(token.text));
-            let ty = if points { Type::pointer_to(Type::Unknown, false) } else { Type::Unknown };
-            return Declared { name: name.copied(), ty, ..Declared::unknown(tokens) };
+            let points = inner
+                .get(1)
+                .is_some_and(|token| token.is("*") || token.is("&"));
+            let name = inner
+                .iter()
+                .find(|token| token.is_word() && !is_qualifier(token.text));
+            let ty = if points {
+                Type::pointer_to(Type::Unknown, false)
+            } else {
+                Type::Unknown
+            };
+            return Declared {
+                name: name.copied(),
+                ty,
+                ..Declared::unknown(tokens)
+            };
         }
         // `int T::*`: a pointer to member.
         Some(token) if token.is_word() && tokens.get(at + 1).is_some_and(|next| next.is("::")) => {
@@ -196,7 +235,13 @@ fn declarator<'a>(specified: Specified, tokens: &[Token<'a>], mut at: usize) -> 
     for count in dims.into_iter().rev() {
         ty = Type::Array(Box::new(ty), count);
     }
-    Declared { name, ty, is_const, length: at, head }
+    Declared {
+        name,
+        ty,
+        is_const,
+        length: at,
+        head,
+    }
 }
 
 pub(super) fn parse_number(text: &str) -> Option<usize> {
@@ -213,9 +258,25 @@ pub(super) fn parse_number(text: &str) -> Option<usize> {
 fn is_qualifier(word: &str) -> bool {
     matches!(
         word,
-        "const" | "volatile" | "__restrict__" | "__restrict" | "restrict" | "__grid_constant__"
-            | "register" | "typename" | "struct" | "class" | "enum" | "union" | "constexpr"
-            | "static" | "extern" | "inline" | "mutable" | "__const" | "__volatile__"
+        "const"
+            | "volatile"
+            | "__restrict__"
+            | "__restrict"
+            | "restrict"
+            | "__grid_constant__"
+            | "register"
+            | "typename"
+            | "struct"
+            | "class"
+            | "enum"
+            | "union"
+            | "constexpr"
+            | "static"
+            | "extern"
+            | "inline"
+            | "mutable"
+            | "__const"
+            | "__volatile__"
     )
 }
 
@@ -294,8 +355,10 @@ pub(super) fn shown(tokens: &[Token<'_>]) -> String {
     let mut last = "";
     for token in tokens {
         let text = token.text;
-        let clings = matches!(text, "*" | "&" | ">" | "<" | "::" | "," | ")" | "]" | "[" | "(")
-            || matches!(last, "" | "<" | "::" | "(" | "[");
+        let clings = matches!(
+            text,
+            "*" | "&" | ">" | "<" | "::" | "," | ")" | "]" | "[" | "("
+        ) || matches!(last, "" | "<" | "::" | "(" | "[");
         if !clings {
             shown.push(' ');
         }

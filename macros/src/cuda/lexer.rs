@@ -53,7 +53,10 @@ pub(super) struct Spliced<'a> {
 impl<'a> Spliced<'a> {
     pub(super) fn new(text: &'a str) -> Spliced<'a> {
         if !text.contains("\\\n") && !text.contains("\\\r\n") {
-            return Spliced { text: Cow::Borrowed(text), joints: Vec::new() };
+            return Spliced {
+                text: Cow::Borrowed(text),
+                joints: Vec::new(),
+            };
         }
         let (mut joined, mut joints) = (String::with_capacity(text.len()), Vec::new());
         for line in text.split_inclusive('\n') {
@@ -66,7 +69,10 @@ impl<'a> Spliced<'a> {
                 _ => joined.push_str(line),
             }
         }
-        Spliced { text: Cow::Owned(joined), joints }
+        Spliced {
+            text: Cow::Owned(joined),
+            joints,
+        }
     }
 
     pub(super) fn tokens(&self) -> Tokens<'_> {
@@ -92,7 +98,11 @@ pub(super) struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     fn byte(&self, ahead: usize) -> u8 {
-        self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(0)
+        self.text
+            .as_bytes()
+            .get(self.at + ahead)
+            .copied()
+            .unwrap_or(0)
     }
 
     fn bump(&mut self) {
@@ -209,7 +219,10 @@ impl<'a> Tokens<'a> {
         let start = self.at;
         self.bump_while(|byte| is_word(byte) || byte.is_ascii_digit());
         let word = &self.text[start..self.at];
-        let prefix = matches!(word, "L" | "u" | "U" | "u8" | "R" | "LR" | "uR" | "UR" | "u8R");
+        let prefix = matches!(
+            word,
+            "L" | "u" | "U" | "u8" | "R" | "LR" | "uR" | "UR" | "u8R"
+        );
         match self.byte(0) {
             b'"' if prefix && word.ends_with('R') => {
                 self.raw_string();
@@ -236,7 +249,13 @@ impl<'a> Iterator for Tokens<'a> {
         self.first = false;
         let kind = self.token();
         let text = self.text.get(start..self.at).unwrap_or_default();
-        Some(Token { kind, text, line, first, spaced })
+        Some(Token {
+            kind,
+            text,
+            line,
+            first,
+            spaced,
+        })
     }
 }
 
@@ -251,7 +270,10 @@ mod tests {
 
     fn words(text: &str) -> Vec<(String, u32)> {
         let spliced = Spliced::new(text);
-        spliced.tokens().map(|token| (token.text.to_owned(), token.line)).collect()
+        spliced
+            .tokens()
+            .map(|token| (token.text.to_owned(), token.line))
+            .collect()
     }
 
     fn texts(text: &str) -> Vec<String> {
@@ -261,15 +283,19 @@ mod tests {
     #[test]
     fn comments_are_blanks() {
         assert_eq!(texts("a/* b\n */c // d\ne"), ["a", "c", "e"]);
-        assert_eq!(words("a/*\n*/c // d\ne"), [("a".into(), 1), ("c".into(), 2), ("e".into(), 3)]);
+        assert_eq!(
+            words("a/*\n*/c // d\ne"),
+            [("a".into(), 1), ("c".into(), 2), ("e".into(), 3)]
+        );
         assert_eq!(texts("a // b \\\n c\nd"), ["a", "d"]);
     }
 
     #[test]
     fn literals_are_whole() {
-        assert_eq!(texts(r#"f("a \" // b", '"', 1'000)"#), [
-            "f", "(", r#""a \" // b""#, ",", "'\"'", ",", "1'000", ")"
-        ]);
+        assert_eq!(
+            texts(r#"f("a \" // b", '"', 1'000)"#),
+            ["f", "(", r#""a \" // b""#, ",", "'\"'", ",", "1'000", ")"]
+        );
         assert_eq!(texts("R\"x(a )\" b\n)x\" c"), ["R\"x(a )\" b\n)x\"", "c"]);
         assert_eq!(texts("u8\"a\" L'b' u8"), ["u8\"a\"", "L'b'", "u8"]);
         assert_eq!(texts("don't\nx"), ["don", "'t", "x"]);
@@ -277,18 +303,23 @@ mod tests {
 
     #[test]
     fn a_backslash_joins_lines() {
-        assert_eq!(words("flo\\\nat x;\ny"), [
-            ("float".into(), 1),
-            ("x".into(), 2),
-            (";".into(), 2),
-            ("y".into(), 3)
-        ]);
+        assert_eq!(
+            words("flo\\\nat x;\ny"),
+            [
+                ("float".into(), 1),
+                ("x".into(), 2),
+                (";".into(), 2),
+                ("y".into(), 3)
+            ]
+        );
         assert_eq!(texts("a \\\r\n b"), ["a", "b"]);
     }
 
     #[test]
     fn any_text_is_read_to_its_end() {
-        for text in ["\"", "'", "R\"", "R\"(", "/*", "/", "\\", "é", "a\\", "u8R\"é(", "#", "\u{0}"] {
+        for text in [
+            "\"", "'", "R\"", "R\"(", "/*", "/", "\\", "é", "a\\", "u8R\"é(", "#", "\u{0}",
+        ] {
             let _ = words(text);
         }
     }

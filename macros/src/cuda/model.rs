@@ -65,8 +65,13 @@ pub(crate) enum Scalar {
     Bool,
     /// `char` alone, whose sign is the platform's.
     Char,
-    Int { size: usize, signed: bool },
-    Float { size: usize },
+    Int {
+        size: usize,
+        signed: bool,
+    },
+    Float {
+        size: usize,
+    },
     Half,
     Bfloat16,
     Fp8E4m3,
@@ -132,17 +137,24 @@ impl Type {
     pub(crate) fn layout(&self) -> Option<Layout> {
         match self {
             Type::Void | Type::Named(_) | Type::Unknown => None,
-            Type::Scalar(scalar) => {
-                Some(Layout { size: scalar.size(), align: scalar.size() })
-            }
+            Type::Scalar(scalar) => Some(Layout {
+                size: scalar.size(),
+                align: scalar.size(),
+            }),
             Type::Vector(vector) => {
                 let size = vector.scalar.size() * vector.lanes;
-                Some(Layout { size, align: vector.align })
+                Some(Layout {
+                    size,
+                    align: vector.align,
+                })
             }
             Type::Pointer(_) => Some(Layout { size: 8, align: 8 }),
             Type::Array(element, count) => {
                 let element = element.layout()?;
-                Some(Layout { size: element.size.checked_mul((*count)?)?, align: element.align })
+                Some(Layout {
+                    size: element.size.checked_mul((*count)?)?,
+                    align: element.align,
+                })
             }
             Type::Struct(structure) => structure.layout(),
             Type::Enum(enumeration) => {
@@ -161,9 +173,13 @@ impl Type {
             Type::Struct(structure) => {
                 let fields = structure.fields.as_ref()?;
                 let scalar = fields.first()?.ty.only_scalar()?;
-                let all = fields.iter().all(|field| field.ty.only_scalar() == Some(scalar));
-                let size: Option<usize> =
-                    fields.iter().map(|field| Some(field.ty.layout()?.size)).sum();
+                let all = fields
+                    .iter()
+                    .all(|field| field.ty.only_scalar() == Some(scalar));
+                let size: Option<usize> = fields
+                    .iter()
+                    .map(|field| Some(field.ty.layout()?.size))
+                    .sum();
                 (all && size == Some(structure.layout()?.size)).then_some(scalar)
             }
             _ => None,
@@ -179,7 +195,10 @@ impl Struct {
             align = align.max(field.ty.layout()?.align);
         }
         // C++ gives an empty struct a byte.
-        Some(Layout { size: end.max(1).checked_next_multiple_of(align)?, align })
+        Some(Layout {
+            size: end.max(1).checked_next_multiple_of(align)?,
+            align,
+        })
     }
 
     /// Where each field starts, and where the last one ends.
@@ -212,7 +231,9 @@ impl fmt::Display for Kernel {
         if let Some(instance) = &self.instance {
             write!(f, "<{instance}>")?;
         }
-        let Some(params) = &self.params else { return f.write_str("(..)") };
+        let Some(params) = &self.params else {
+            return f.write_str("(..)");
+        };
         let params: Vec<&str> = params.iter().map(|param| param.text.as_str()).collect();
         write!(f, "({})", params.join(", "))
     }

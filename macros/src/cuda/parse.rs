@@ -15,7 +15,10 @@ pub(super) fn source(unit: &Unit<'_>) -> Source {
         scopes: Vec::new(),
         branches: Vec::new(),
         packs: unit.packs,
-        source: Source { kernels: Vec::new(), open: unit.open },
+        source: Source {
+            kernels: Vec::new(),
+            open: unit.open,
+        },
     };
     parser.run();
     parser.source
@@ -57,7 +60,9 @@ impl<'t, 'a> Parser<'t, 'a> {
     }
 
     fn is(&self, ahead: usize, text: &str) -> bool {
-        self.tokens.get(self.at + ahead).is_some_and(|token| token.is(text))
+        self.tokens
+            .get(self.at + ahead)
+            .is_some_and(|token| token.is(text))
     }
 
     fn is_certain(&self) -> bool {
@@ -68,7 +73,8 @@ impl<'t, 'a> Parser<'t, 'a> {
         self.at += 1;
         match (kind, self.branches.last()) {
             (Kind::If, _) => {
-                self.branches.push((self.scopes.clone(), self.names.namespace.clone()));
+                self.branches
+                    .push((self.scopes.clone(), self.names.namespace.clone()));
             }
             (Kind::Else, Some((scopes, namespace))) => {
                 self.scopes.clone_from(scopes);
@@ -84,7 +90,10 @@ impl<'t, 'a> Parser<'t, 'a> {
     /// `extern "C" {`
     fn is_linkage_block(&self) -> bool {
         self.is(0, "extern")
-            && self.tokens.get(self.at + 1).is_some_and(|token| token.kind == Kind::Literal)
+            && self
+                .tokens
+                .get(self.at + 1)
+                .is_some_and(|token| token.kind == Kind::Literal)
             && self.is(2, "{")
     }
 
@@ -184,7 +193,11 @@ impl<'t, 'a> Parser<'t, 'a> {
 
     /// Whether the parenthesis here belongs to an attribute and holds no parameters.
     fn is_specifier_group(&self, at: usize) -> bool {
-        at > 0 && self.tokens.get(at - 1).is_some_and(|before| is_specifier_call(before))
+        at > 0
+            && self
+                .tokens
+                .get(at - 1)
+                .is_some_and(|before| is_specifier_call(before))
     }
 
     /// The tokens of a group; where branches of a condition each open or close one, that of the first.
@@ -262,7 +275,11 @@ impl<'t, 'a> Parser<'t, 'a> {
             ("", inner) => inner.to_owned(),
             (outer, inner) => format!("{outer}::{inner}"),
         };
-        let local = if is_template { template_names(&tokens[1..]) } else { Vec::new() };
+        let local = if is_template {
+            template_names(&tokens[1..])
+        } else {
+            Vec::new()
+        };
         Some(Kernel {
             name: base.to_owned(),
             namespace,
@@ -299,13 +316,20 @@ impl<'t, 'a> Parser<'t, 'a> {
         if tokens.iter().any(|token| token.is(".")) {
             return None;
         }
-        let end = tokens.iter().position(|token| token.is("=")).unwrap_or(tokens.len());
+        let end = tokens
+            .iter()
+            .position(|token| token.is("="))
+            .unwrap_or(tokens.len());
         let declared = self.names.declared(&tokens[..end]);
         let uses_local = tokens[..end]
             .iter()
             .any(|token| token.is_word() && local.contains(&token.text));
         // What is left of a type that is not understood may be anything.
-        let mut ty = if declared.length == end { declared.as_param() } else { Type::Unknown };
+        let mut ty = if declared.length == end {
+            declared.as_param()
+        } else {
+            Type::Unknown
+        };
         if uses_local {
             ty = without_names(&ty);
         }
@@ -321,8 +345,8 @@ impl<'t, 'a> Parser<'t, 'a> {
     /// `typedef float real, *reals;`
     fn typedef(&mut self, tokens: &[Token<'a>]) {
         let (tokens, defined) = self.with_definition(tokens);
-        let first = match defined {
-            Some(ty) => self.names.another(&ty, &tokens),
+        let first = match &defined {
+            Some(ty) => self.names.another(ty, &tokens),
             None => self.names.declared(&tokens),
         };
         let (mut rest, specified) = (&tokens[first.length..], defined);
@@ -359,7 +383,11 @@ impl<'t, 'a> Parser<'t, 'a> {
             && equals.is("=")
         {
             let declared = self.names.declared(rest);
-            let ty = if declared.length == rest.len() { declared.ty } else { Type::Unknown };
+            let ty = if declared.length == rest.len() {
+                declared.ty
+            } else {
+                Type::Unknown
+            };
             self.define(Some(*name), ty);
         } else if let [.., name] = tokens
             && tokens.len() > 2
@@ -380,12 +408,16 @@ impl<'t, 'a> Parser<'t, 'a> {
     /// `struct Pair { int id; float value; }` and the like, wherever it stands in a declaration.
     fn type_definition(&mut self, tokens: &[Token<'a>]) -> Option<Type> {
         let open = tokens.iter().position(|token| token.is("{"))?;
-        let at = tokens[..open]
-            .iter()
-            .position(|token| ["struct", "class", "union", "enum"].iter().any(|word| token.is(word)))?;
+        let at = tokens[..open].iter().position(|token| {
+            ["struct", "class", "union", "enum"]
+                .iter()
+                .any(|word| token.is(word))
+        })?;
         let (kind, head) = (tokens[at].text, &tokens[at + 1..open]);
         let group = &tokens[open..open + group_length(&tokens[open..])];
-        let body = group.get(1..group.len().saturating_sub(1)).unwrap_or_default();
+        let body = group
+            .get(1..group.len().saturating_sub(1))
+            .unwrap_or_default();
         let behind = tokens.get(open + group.len()..).unwrap_or_default();
         let head = Head::read(head, behind);
         let text = head.name.map_or("", |name| name.text);
@@ -418,13 +450,18 @@ impl<'t, 'a> Parser<'t, 'a> {
                 rest = &rest[1..];
                 continue;
             }
-            if ["public", "private", "protected"].iter().any(|word| first.is(word)) {
+            if ["public", "private", "protected"]
+                .iter()
+                .any(|word| first.is(word))
+            {
                 rest = rest.get(2..)?;
                 continue;
             }
             let (length, is_function) = member_length(rest);
             let member = &rest[..length];
-            rest = rest.get(length + usize::from(!is_function)..).unwrap_or_default();
+            rest = rest
+                .get(length + usize::from(!is_function)..)
+                .unwrap_or_default();
             if is_function {
                 if member.iter().any(|token| token.is("virtual")) {
                     return None;
@@ -439,8 +476,18 @@ impl<'t, 'a> Parser<'t, 'a> {
     /// `float x, y[2];`
     fn members(&self, member: &[Token<'a>], name: &str, fields: &mut Vec<Field>) -> Option<()> {
         const ODD: [&str; 12] = [
-            "{", ":", "typedef", "using", "struct", "union", "enum", "class", "__align__", "alignas",
-            "__attribute__", "(",
+            "{",
+            ":",
+            "typedef",
+            "using",
+            "struct",
+            "union",
+            "enum",
+            "class",
+            "__align__",
+            "alignas",
+            "__attribute__",
+            "(",
         ];
         if member.iter().any(|token| {
             token.kind != Kind::Word && token.kind != Kind::Mark && token.kind != Kind::Number
@@ -464,7 +511,9 @@ impl<'t, 'a> Parser<'t, 'a> {
                 let comma = value.iter().position(|token| token.is(","));
                 rest = comma.map_or(&[], |comma| &value[comma..]);
             }
-            let [comma, behind @ ..] = rest else { return Some(()) };
+            let [comma, behind @ ..] = rest else {
+                return Some(());
+            };
             if !comma.is(",") {
                 return None;
             }
@@ -479,7 +528,9 @@ impl<'t, 'a> Parser<'t, 'a> {
         let declared = self.names.declared(tokens);
         declared.name.is_none()
             && declared.length == tokens.len()
-            && !tokens.iter().any(|token| token.is("*") || token.is("&") || token.is(name))
+            && !tokens
+                .iter()
+                .any(|token| token.is("*") || token.is("&") || token.is(name))
     }
 }
 
@@ -488,7 +539,11 @@ fn push_field(fields: &mut Vec<Field>, name: Token<'_>, ty: Type) -> Option<()> 
     if matches!(ty, Type::Unknown | Type::Void) {
         return None;
     }
-    fields.push(Field { name: name.text.to_owned(), ty, line: name.line });
+    fields.push(Field {
+        name: name.text.to_owned(),
+        ty,
+        line: name.line,
+    });
     Some(())
 }
 
@@ -537,7 +592,8 @@ impl<'t, 'a> Head<'t, 'a> {
                 let length = group_length(group);
                 match group.get(1..length.saturating_sub(1)) {
                     Some([number]) if number.kind == Kind::Number => {
-                        head.align = parse_number(number.text).filter(|align| align.is_power_of_two());
+                        head.align =
+                            parse_number(number.text).filter(|align| align.is_power_of_two());
                         head.odd |= head.align.is_none();
                     }
                     _ => head.odd = true,
@@ -545,7 +601,11 @@ impl<'t, 'a> Head<'t, 'a> {
                 at += length;
             } else if token.is("__attribute__") || token.is("[") || token.is("(") {
                 head.odd = true;
-                at += if token.is("__attribute__") { group_length(&tokens[at..]) } else { 0 };
+                at += if token.is("__attribute__") {
+                    group_length(&tokens[at..])
+                } else {
+                    0
+                };
             } else if token.is_word() && !matches!(token.text, "final" | "class" | "struct") {
                 head.name = Some(*token);
             } else if !token.is_word() {
@@ -583,8 +643,17 @@ fn param_length(tokens: &[Token<'_>]) -> (usize, bool) {
 /// Attributes with parentheses that are no parameter list.
 fn is_specifier_call(token: &Token<'_>) -> bool {
     const CALLS: [&str; 11] = [
-        "__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__block_size__", "__attribute__",
-        "__attribute", "__declspec", "alignas", "__align__", "__cluster_size__", "requires",
+        "__launch_bounds__",
+        "__cluster_dims__",
+        "__maxnreg__",
+        "__block_size__",
+        "__attribute__",
+        "__attribute",
+        "__declspec",
+        "alignas",
+        "__align__",
+        "__cluster_size__",
+        "requires",
     ];
     CALLS.iter().any(|call| token.is(call))
 }
@@ -592,8 +661,20 @@ fn is_specifier_call(token: &Token<'_>) -> bool {
 /// Words in front of a function's name.
 fn is_function_word(word: &str) -> bool {
     const WORDS: [&str; 14] = [
-        "__global__", "void", "static", "inline", "extern", "__forceinline__", "__inline__",
-        "constexpr", "auto", "__device__", "__host__", "const", "noexcept", "__noinline__",
+        "__global__",
+        "void",
+        "static",
+        "inline",
+        "extern",
+        "__forceinline__",
+        "__inline__",
+        "constexpr",
+        "auto",
+        "__device__",
+        "__host__",
+        "const",
+        "noexcept",
+        "__noinline__",
     ];
     WORDS.contains(&word)
 }
@@ -604,9 +685,14 @@ fn path_length(tokens: &[Token<'_>]) -> usize {
 
 /// `math::add` and `float` of `math::add<float>`.
 fn split_instance(tokens: &[Token<'_>]) -> (String, Option<String>) {
-    let open = tokens.iter().position(|token| token.is("<")).unwrap_or(tokens.len());
+    let open = tokens
+        .iter()
+        .position(|token| token.is("<"))
+        .unwrap_or(tokens.len());
     let name: String = tokens[..open].iter().map(|token| token.text).collect();
-    let inner = tokens.get(open + 1..tokens.len().saturating_sub(1)).unwrap_or_default();
+    let inner = tokens
+        .get(open + 1..tokens.len().saturating_sub(1))
+        .unwrap_or_default();
     let instance = (open < tokens.len()).then(|| shown(inner));
     (name.trim_start_matches("::").to_owned(), instance)
 }
@@ -614,9 +700,10 @@ fn split_instance(tokens: &[Token<'_>]) -> (String, Option<String>) {
 /// `T` and `N` of `<typename T, int N = 4>`.
 fn template_names<'a>(tokens: &[Token<'a>]) -> Vec<&'a str> {
     let list = &tokens[..angles_length(tokens)];
-    let ends = list.iter().enumerate().filter(|(_, token)| {
-        token.is(",") || token.is(">") || token.is("=")
-    });
+    let ends = list
+        .iter()
+        .enumerate()
+        .filter(|(_, token)| token.is(",") || token.is(">") || token.is("="));
     ends.filter_map(|(end, _)| list.get(end.checked_sub(1)?))
         .filter(|token| token.is_word())
         .map(|token| token.text)
@@ -626,17 +713,21 @@ fn template_names<'a>(tokens: &[Token<'a>]) -> Vec<&'a str> {
 /// The type with what a template leaves open as unknown.
 fn without_names(ty: &Type) -> Type {
     match ty {
-        Type::Pointer(pointee) => {
-            Type::pointer_to(without_names(&pointee.ty), pointee.is_const)
-        }
+        Type::Pointer(pointee) => Type::pointer_to(without_names(&pointee.ty), pointee.is_const),
         _ => Type::Unknown,
     }
 }
 
 /// The type as one writes it, without the name between its two parts.
 fn shown_type(head: &[Token<'_>], dims: &[Token<'_>]) -> String {
-    const SILENT: [&str; 6] =
-        ["__restrict__", "__restrict", "restrict", "__grid_constant__", "register", "volatile"];
+    const SILENT: [&str; 6] = [
+        "__restrict__",
+        "__restrict",
+        "restrict",
+        "__grid_constant__",
+        "register",
+        "volatile",
+    ];
     let kept: Vec<Token<'_>> = head
         .iter()
         .chain(dims)

@@ -18,7 +18,11 @@ pub(super) struct Unit<'a> {
 
 pub(super) fn preprocess<'a>(spliced: &'a Spliced<'_>) -> Unit<'a> {
     let mut preprocessor = Preprocessor {
-        unit: Unit { tokens: Vec::new(), open: false, packs: false },
+        unit: Unit {
+            tokens: Vec::new(),
+            open: false,
+            packs: false,
+        },
         macros: HashMap::new(),
         conditions: Vec::new(),
         budget: 0,
@@ -73,12 +77,20 @@ impl<'a> Preprocessor<'a> {
     }
 
     fn is_certain(&self) -> bool {
-        self.conditions.iter().all(|condition| *condition == Condition::True)
+        self.conditions
+            .iter()
+            .all(|condition| *condition == Condition::True)
     }
 
     fn mark(&mut self, kind: Kind, line: u32) {
         if self.is_compiled() {
-            self.unit.tokens.push(Token { kind, text: "", line, first: false, spaced: false });
+            self.unit.tokens.push(Token {
+                kind,
+                text: "",
+                line,
+                first: false,
+                spaced: false,
+            });
         }
     }
 
@@ -91,19 +103,32 @@ impl<'a> Preprocessor<'a> {
             Some(Macro::Opaque) => {
                 // It may be a macro with parameters, whose name alone means nothing.
                 self.unit.open |= next.is_some_and(|next| next.is("("));
-                self.unit.tokens.push(Token { kind: Kind::Opaque, ..token });
+                self.unit.tokens.push(Token {
+                    kind: Kind::Opaque,
+                    ..token
+                });
             }
             Some(Macro::Object(body)) => {
                 let body = body.clone();
                 if body.len() > self.budget || within.len() > 32 {
-                    self.unit.tokens.push(Token { kind: Kind::Opaque, ..token });
+                    self.unit.tokens.push(Token {
+                        kind: Kind::Opaque,
+                        ..token
+                    });
                     return;
                 }
                 self.budget -= body.len();
                 within.push(token.text);
                 for (index, inner) in body.iter().enumerate() {
                     let next = body.get(index + 1).or(next);
-                    self.push(Token { line: token.line, ..*inner }, within, next);
+                    self.push(
+                        Token {
+                            line: token.line,
+                            ..*inner
+                        },
+                        within,
+                        next,
+                    );
                 }
                 within.pop();
             }
@@ -111,7 +136,9 @@ impl<'a> Preprocessor<'a> {
     }
 
     fn directive(&mut self, line: &[Token<'a>], number: u32, next: Option<&Token<'a>>) {
-        let Some((name, rest)) = line.split_first() else { return };
+        let Some((name, rest)) = line.split_first() else {
+            return;
+        };
         match name.text {
             "if" => self.open_condition(truth(rest), number),
             "ifdef" => self.open_condition(self.defined(rest), number),
@@ -126,7 +153,11 @@ impl<'a> Preprocessor<'a> {
                 self.open_condition(condition, number);
             }
             "elif" | "elifdef" | "elifndef" => {
-                let condition = if name.text == "elif" { truth(rest) } else { Condition::Unknown };
+                let condition = if name.text == "elif" {
+                    truth(rest)
+                } else {
+                    Condition::Unknown
+                };
                 self.next_branch(condition, number);
             }
             "else" => self.next_branch(Condition::True, number),
@@ -164,7 +195,9 @@ impl<'a> Preprocessor<'a> {
     }
 
     fn next_branch(&mut self, condition: Condition, line: u32) {
-        let Some(before) = self.conditions.pop() else { return };
+        let Some(before) = self.conditions.pop() else {
+            return;
+        };
         let now = match before {
             Condition::True | Condition::Done => Condition::Done,
             // Behind branches that are not compiled this one stands as the first.
@@ -194,15 +227,20 @@ impl<'a> Preprocessor<'a> {
     }
 
     fn define(&mut self, rest: &[Token<'a>]) {
-        let Some((name, body)) = rest.split_first() else { return };
-        let with_parameters = body.first().is_some_and(|first| first.is("(") && !first.spaced);
+        let Some((name, body)) = rest.split_first() else {
+            return;
+        };
+        let with_parameters = body
+            .first()
+            .is_some_and(|first| first.is("(") && !first.spaced);
         let pastes = body.iter().any(|token| token.is("#"));
         let known = self.macros.get(name.text);
         let same = match known {
             None => true,
-            Some(Macro::Object(before)) => {
-                before.iter().map(|token| token.text).eq(body.iter().map(|token| token.text))
-            }
+            Some(Macro::Object(before)) => before
+                .iter()
+                .map(|token| token.text)
+                .eq(body.iter().map(|token| token.text)),
             Some(Macro::Opaque) => false,
         };
         // A word that a compiler's option may define otherwise is no certain one.
@@ -219,7 +257,13 @@ impl<'a> Preprocessor<'a> {
 /// Whether a condition is a plain number, or asks for what every CUDA compiler defines.
 fn truth(rest: &[Token<'_>]) -> Condition {
     let texts: Vec<&str> = rest.iter().map(|token| token.text).collect();
-    let is_true = |holds| if holds { Condition::True } else { Condition::False };
+    let is_true = |holds| {
+        if holds {
+            Condition::True
+        } else {
+            Condition::False
+        }
+    };
     match texts.as_slice() {
         ["0" | "false"] => Condition::False,
         ["1" | "true"] => Condition::True,
@@ -239,7 +283,9 @@ fn truth(rest: &[Token<'_>]) -> Condition {
 fn is_guard(rest: &[Token<'_>], next: Option<&Token<'_>>) -> bool {
     let ends_like_one = |name: &str| {
         let name = name.trim_end_matches('_').to_ascii_uppercase();
-        ["_H", "_HPP", "_CUH", "_HXX", "_HH", "_INCLUDED"].iter().any(|end| name.ends_with(end))
+        ["_H", "_HPP", "_CUH", "_HXX", "_HH", "_INCLUDED"]
+            .iter()
+            .any(|end| name.ends_with(end))
     };
     matches!(rest, [name] if ends_like_one(name.text)) && next.is_some_and(|next| next.is("#"))
 }
@@ -272,18 +318,30 @@ mod tests {
 
     #[test]
     fn unknown_conditions_keep_both_branches() {
-        assert_eq!(texts("#ifdef X\na\n#else\nb\n#endif\nc"), "<if> a <else> b <endif> c");
-        assert_eq!(texts("#if 0\na\n#elif X\nb\n#else\nc\n#endif"), "<if> b <else> c <endif>");
+        assert_eq!(
+            texts("#ifdef X\na\n#else\nb\n#endif\nc"),
+            "<if> a <else> b <endif> c"
+        );
+        assert_eq!(
+            texts("#if 0\na\n#elif X\nb\n#else\nc\n#endif"),
+            "<if> b <else> c <endif>"
+        );
     }
 
     #[test]
     fn simple_macros_are_expanded() {
         assert_eq!(texts("#define real float\nreal x;"), "float x ;");
-        assert_eq!(texts("#define KERNEL \\\n extern \"C\" __global__\nKERNEL void"), "extern \"C\" __global__ void");
+        assert_eq!(
+            texts("#define KERNEL \\\n extern \"C\" __global__\nKERNEL void"),
+            "extern \"C\" __global__ void"
+        );
         assert_eq!(texts("#define a b\n#define b a\na"), "a");
         assert_eq!(texts("#define f(x) x\nf(1)"), "?f ( 1 )");
         assert_eq!(texts("#define a b\n#undef a\na"), "a");
-        assert_eq!(texts("#ifdef D\n#define real double\n#else\n#define real float\n#endif\nreal"), "<if> <else> <endif> ?real");
+        assert_eq!(
+            texts("#ifdef D\n#define real double\n#else\n#define real float\n#endif\nreal"),
+            "<if> <else> <endif> ?real"
+        );
     }
 
     #[test]
@@ -291,7 +349,9 @@ mod tests {
         let mut text = String::from("#define a0 x x x x x x x x\n");
         for level in 1..20 {
             let below = level - 1;
-            text.push_str(&format!("#define a{level} a{below} a{below} a{below} a{below} a{below}\n"));
+            text.push_str(&format!(
+                "#define a{level} a{below} a{below} a{below} a{below} a{below}\n"
+            ));
         }
         text.push_str("a19");
         let spliced = Spliced::new(&text);

@@ -14,7 +14,13 @@ fn params(text: &str) -> Vec<String> {
     let params = kernel.params.unwrap_or_else(|| panic!("{text}: unknown"));
     params
         .iter()
-        .map(|param| format!("{}: {}", param.name.as_deref().unwrap_or("_"), show(&param.ty)))
+        .map(|param| {
+            format!(
+                "{}: {}",
+                param.name.as_deref().unwrap_or("_"),
+                show(&param.ty)
+            )
+        })
         .collect()
 }
 
@@ -28,11 +34,17 @@ fn show(ty: &Type) -> String {
         Type::Scalar(scalar) => format!("{scalar:?}"),
         Type::Vector(vector) => vector.name.into(),
         Type::Pointer(pointee) => {
-            format!("*{}{}", if pointee.is_const { "const " } else { "" }, show(&pointee.ty))
+            format!(
+                "*{}{}",
+                if pointee.is_const { "const " } else { "" },
+                show(&pointee.ty)
+            )
         }
         Type::Array(element, count) => format!("[{}; {count:?}]", show(element)),
         Type::Struct(structure) => format!("struct {}", structure.name),
-        Type::Enum(enumeration) => format!("enum {} {:?}", enumeration.name, enumeration.underlying),
+        Type::Enum(enumeration) => {
+            format!("enum {} {:?}", enumeration.name, enumeration.underlying)
+        }
         Type::Named(name) => name.clone(),
         Type::Unknown => "?".into(),
     }
@@ -73,12 +85,18 @@ fn finds_a_kernel_however_it_is_qualified() {
 #[test]
 fn namespaces_are_part_of_the_name() {
     for (text, path) in [
-        ("namespace a { namespace b { __global__ void k(); } }", "a::b::k"),
+        (
+            "namespace a { namespace b { __global__ void k(); } }",
+            "a::b::k",
+        ),
         ("namespace a::b { __global__ void k(); }", "a::b::k"),
         ("namespace { __global__ void k(); }", "k"),
         ("inline namespace v1 { __global__ void k(); }", "v1::k"),
         ("namespace a { } __global__ void k();", "k"),
-        ("namespace a { void f() {} struct S {}; } namespace b { __global__ void k(); }", "b::k"),
+        (
+            "namespace a { void f() {} struct S {}; } namespace b { __global__ void k(); }",
+            "b::k",
+        ),
         ("__global__ void a::k();", "a::k"),
         ("namespace a { __global__ void b::k(); }", "a::b::k"),
         ("namespace x = y; __global__ void k();", "k"),
@@ -126,7 +144,10 @@ fn parameters_have_pointee_const_and_sign() {
         ("unsigned __int128 big", "big: u128"),
         ("decltype(1 + 2) x", "x: ?"),
         ("[[maybe_unused]] int x", "x: i32"),
-        ("const float *in /* rows, cols */, float *out // row-major\n", "in: *const f32, out: *f32"),
+        (
+            "const float *in /* rows, cols */, float *out // row-major\n",
+            "in: *const f32, out: *f32",
+        ),
         ("std::array<int, 3> a, int b", "a: ?, b: i32"),
     ] {
         assert_eq!(one(written), read, "{written}");
@@ -145,12 +166,30 @@ fn what_cannot_be_told_is_unknown() {
     }
     for (text, ty) in [
         ("#define T(x) x*\n__global__ void k(T(float) v);", "v: ?"),
-        ("#ifdef D\ntypedef double real;\n#else\ntypedef float real;\n#endif\n__global__ void k(real v);", "v: ?"),
-        ("#ifdef D\n#define real double\n#else\n#define real float\n#endif\n__global__ void k(const real* v);", "v: *const ?"),
-        ("#ifndef real\n#define real float\n#endif\n__global__ void k(real v);", "v: ?"),
-        ("template <class T> struct S {};\n__global__ void k(S<int> v);", "v: ?"),
-        ("template <typename T> __global__ void k(const T* v);", "v: *const ?"),
-        ("template <typename T, int N> __global__ void k(T v);", "v: ?"),
+        (
+            "#ifdef D\ntypedef double real;\n#else\ntypedef float real;\n#endif\n__global__ void k(real v);",
+            "v: ?",
+        ),
+        (
+            "#ifdef D\n#define real double\n#else\n#define real float\n#endif\n__global__ void k(const real* v);",
+            "v: *const ?",
+        ),
+        (
+            "#ifndef real\n#define real float\n#endif\n__global__ void k(real v);",
+            "v: ?",
+        ),
+        (
+            "template <class T> struct S {};\n__global__ void k(S<int> v);",
+            "v: ?",
+        ),
+        (
+            "template <typename T> __global__ void k(const T* v);",
+            "v: *const ?",
+        ),
+        (
+            "template <typename T, int N> __global__ void k(T v);",
+            "v: ?",
+        ),
         ("using ns::real; __global__ void k(real v);", "v: ?"),
     ] {
         assert_eq!(params(text).join(", "), ty, "{text}");
@@ -163,18 +202,51 @@ fn what_cannot_be_told_is_unknown() {
 #[test]
 fn types_of_the_same_text_are_followed() {
     for (text, ty) in [
-        ("typedef float real; __global__ void k(const real* v);", "v: *const f32"),
+        (
+            "typedef float real; __global__ void k(const real* v);",
+            "v: *const f32",
+        ),
         ("using real = double; __global__ void k(real v);", "v: f64"),
-        ("typedef const float* in; __global__ void k(in v);", "v: *const f32"),
-        ("typedef float real, *reals; __global__ void k(real v);", "v: f32"),
-        ("#ifdef RTC\ntypedef long int64_t;\n#else\n#include <cstdint>\n#endif\n__global__ void k(int64_t v);", "v: i64"),
-        ("struct P { int a; }; __global__ void k(P v);", "v: struct P"),
-        ("typedef struct { int a; } P; __global__ void k(P* v);", "v: *struct "),
-        ("enum E : unsigned char { a, b }; __global__ void k(E v);", "v: enum E Some(Int { size: 1, signed: false })"),
-        ("enum class E { a }; __global__ void k(E v);", "v: enum E None"),
-        ("namespace a { struct P { int a; }; __global__ void k(P v); }", "v: struct P"),
-        ("namespace a { struct P { int a; }; } __global__ void k(a::P v);", "v: struct P"),
-        ("namespace a { struct P { int a; }; } __global__ void k(P v);", "v: P"),
+        (
+            "typedef const float* in; __global__ void k(in v);",
+            "v: *const f32",
+        ),
+        (
+            "typedef float real, *reals; __global__ void k(real v);",
+            "v: f32",
+        ),
+        (
+            "#ifdef RTC\ntypedef long int64_t;\n#else\n#include <cstdint>\n#endif\n__global__ void k(int64_t v);",
+            "v: i64",
+        ),
+        (
+            "struct P { int a; }; __global__ void k(P v);",
+            "v: struct P",
+        ),
+        (
+            "typedef struct { int a; } P; __global__ void k(P* v);",
+            "v: *struct ",
+        ),
+        (
+            "enum E : unsigned char { a, b }; __global__ void k(E v);",
+            "v: enum E Some(Int { size: 1, signed: false })",
+        ),
+        (
+            "enum class E { a }; __global__ void k(E v);",
+            "v: enum E None",
+        ),
+        (
+            "namespace a { struct P { int a; }; __global__ void k(P v); }",
+            "v: struct P",
+        ),
+        (
+            "namespace a { struct P { int a; }; } __global__ void k(a::P v);",
+            "v: struct P",
+        ),
+        (
+            "namespace a { struct P { int a; }; } __global__ void k(P v);",
+            "v: P",
+        ),
         ("struct P; __global__ void k(P* v);", "v: *P"),
     ] {
         assert_eq!(params(text).join(", "), ty, "{text}");
@@ -185,25 +257,58 @@ fn types_of_the_same_text_are_followed() {
 fn layout(text: &str) -> Option<(Vec<String>, usize, usize)> {
     let kernel = only(&format!("{text} __global__ void k(S s);"));
     let params = kernel.params.unwrap();
-    let Type::Struct(structure) = &params[0].ty else { panic!("{text}: {:?}", params[0].ty) };
+    let Type::Struct(structure) = &params[0].ty else {
+        panic!("{text}: {:?}", params[0].ty)
+    };
     let (offsets, _) = structure.offsets()?;
     let layout = structure.layout()?;
     let fields = structure.fields.as_ref()?.iter().zip(offsets);
-    let fields = fields.map(|(field, offset)| format!("{offset} {}: {}", field.name, show(&field.ty)));
+    let fields =
+        fields.map(|(field, offset)| format!("{offset} {}: {}", field.name, show(&field.ty)));
     Some((fields.collect(), layout.size, layout.align))
 }
 
 #[test]
 fn structs_are_laid_out() {
     for (text, fields, size, align) in [
-        ("struct S { int id; float value; };", "0 id: i32, 4 value: f32", 8, 4),
-        ("struct S { double d; char c; };", "0 d: f64, 8 c: Char", 16, 8),
-        ("struct S { char c; short s, t; float* p; };", "0 c: Char, 2 s: i16, 4 t: i16, 8 p: *f32", 16, 8),
+        (
+            "struct S { int id; float value; };",
+            "0 id: i32, 4 value: f32",
+            8,
+            4,
+        ),
+        (
+            "struct S { double d; char c; };",
+            "0 d: f64, 8 c: Char",
+            16,
+            8,
+        ),
+        (
+            "struct S { char c; short s, t; float* p; };",
+            "0 c: Char, 2 s: i16, 4 t: i16, 8 p: *f32",
+            16,
+            8,
+        ),
         ("struct __align__(16) S { float f; };", "0 f: f32", 16, 16),
         ("struct S { int v[5]; };", "0 v: [i32; Some(5)]", 20, 4),
-        ("struct P { int a; }; struct S { P p; float4 v; };", "0 p: struct P, 16 v: float4", 32, 16),
-        ("struct S { S(int a) : x(a) {} int get() const { return x; } int x; static int y; };", "0 x: i32", 4, 4),
-        ("class S { public: int a = 1, b = 2; private: float c; };", "0 a: i32, 4 b: i32, 8 c: f32", 12, 4),
+        (
+            "struct P { int a; }; struct S { P p; float4 v; };",
+            "0 p: struct P, 16 v: float4",
+            32,
+            16,
+        ),
+        (
+            "struct S { S(int a) : x(a) {} int get() const { return x; } int x; static int y; };",
+            "0 x: i32",
+            4,
+            4,
+        ),
+        (
+            "class S { public: int a = 1, b = 2; private: float c; };",
+            "0 a: i32, 4 b: i32, 8 c: f32",
+            12,
+            4,
+        ),
         ("struct S { float *x, y; };", "0 x: *f32, 8 y: f32", 16, 8),
         ("struct S {};", "", 1, 1),
     ] {
@@ -246,14 +351,46 @@ fn any_text_is_read_to_its_end() {
         let _ = read(&source[..end]);
         let _ = read(&source[end..]);
     }
-    for text in ["{{{{", "}}}}", "((((", "<<<<", ">>>>", "#if\n#else\n#endif\n#endif\n#else", "struct", "struct {", "enum", "typedef", "using", "namespace", "extern \"C\"", "template", "template <", "__global__", "__global__ void", "__global__ void k(", "__global__ (", "struct S { int", "struct S { public", "using a", "typedef struct {", "typedef ,", "#define", "#undef", "#include", "namespace a = b"] {
+    for text in [
+        "{{{{",
+        "}}}}",
+        "((((",
+        "<<<<",
+        ">>>>",
+        "#if\n#else\n#endif\n#endif\n#else",
+        "struct",
+        "struct {",
+        "enum",
+        "typedef",
+        "using",
+        "namespace",
+        "extern \"C\"",
+        "template",
+        "template <",
+        "__global__",
+        "__global__ void",
+        "__global__ void k(",
+        "__global__ (",
+        "struct S { int",
+        "struct S { public",
+        "using a",
+        "typedef struct {",
+        "typedef ,",
+        "#define",
+        "#undef",
+        "#include",
+        "namespace a = b",
+    ] {
         let _ = read(text);
     }
 }
 
 #[test]
 fn time_is_in_proportion_to_the_text() {
-    let deep = "{".repeat(100_000) + &"namespace a {".repeat(20_000) + &"(".repeat(100_000) + &"struct S {".repeat(1000);
+    let deep = "{".repeat(100_000)
+        + &"namespace a {".repeat(20_000)
+        + &"(".repeat(100_000)
+        + &"struct S {".repeat(1000);
     let started = std::time::Instant::now();
     let _ = read(&deep);
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());

@@ -80,7 +80,10 @@ impl Builtin {
 
 /// A type that a standard header or CUDA's own declares.
 pub(super) fn of_headers(name: &str) -> Option<Type> {
-    let bare = name.strip_prefix("std::").or(name.strip_prefix("cuda::std::")).unwrap_or(name);
+    let bare = name
+        .strip_prefix("std::")
+        .or(name.strip_prefix("cuda::std::"))
+        .unwrap_or(name);
     if let Some(scalar) = standard(bare) {
         return Some(Type::Scalar(scalar));
     }
@@ -96,7 +99,10 @@ pub(super) fn of_headers(name: &str) -> Option<Type> {
         "__nv_bfloat16" | "nv_bfloat16" => Scalar::Bfloat16,
         "__nv_fp8_e4m3" => Scalar::Fp8E4m3,
         "__nv_fp8_e5m2" => Scalar::Fp8E5m2,
-        "CUdeviceptr" | "cudaTextureObject_t" | "cudaSurfaceObject_t" | "CUtexObject"
+        "CUdeviceptr"
+        | "cudaTextureObject_t"
+        | "cudaSurfaceObject_t"
+        | "CUtexObject"
         | "CUsurfObject" => int(8, UNSIGNED),
         _ => return vector(name).map(Type::Vector),
     };
@@ -132,23 +138,65 @@ const VECTORS: [(&str, &str, Scalar, usize, usize); 8] = [
 /// The elements of `char1` to `double4`.
 const ELEMENTS: [(&str, [&str; 4], Scalar); 12] = [
     ("char", ["char1", "char2", "char3", "char4"], int(1, SIGNED)),
-    ("uchar", ["uchar1", "uchar2", "uchar3", "uchar4"], int(1, UNSIGNED)),
-    ("short", ["short1", "short2", "short3", "short4"], int(2, SIGNED)),
-    ("ushort", ["ushort1", "ushort2", "ushort3", "ushort4"], int(2, UNSIGNED)),
+    (
+        "uchar",
+        ["uchar1", "uchar2", "uchar3", "uchar4"],
+        int(1, UNSIGNED),
+    ),
+    (
+        "short",
+        ["short1", "short2", "short3", "short4"],
+        int(2, SIGNED),
+    ),
+    (
+        "ushort",
+        ["ushort1", "ushort2", "ushort3", "ushort4"],
+        int(2, UNSIGNED),
+    ),
     ("int", ["int1", "int2", "int3", "int4"], int(4, SIGNED)),
-    ("uint", ["uint1", "uint2", "uint3", "uint4"], int(4, UNSIGNED)),
-    ("long", ["long1", "long2", "long3", "long4"], int(LONG, SIGNED)),
-    ("ulong", ["ulong1", "ulong2", "ulong3", "ulong4"], int(LONG, UNSIGNED)),
-    ("longlong", ["longlong1", "longlong2", "longlong3", "longlong4"], int(8, SIGNED)),
-    ("ulonglong", ["ulonglong1", "ulonglong2", "ulonglong3", "ulonglong4"], int(8, UNSIGNED)),
+    (
+        "uint",
+        ["uint1", "uint2", "uint3", "uint4"],
+        int(4, UNSIGNED),
+    ),
+    (
+        "long",
+        ["long1", "long2", "long3", "long4"],
+        int(LONG, SIGNED),
+    ),
+    (
+        "ulong",
+        ["ulong1", "ulong2", "ulong3", "ulong4"],
+        int(LONG, UNSIGNED),
+    ),
+    (
+        "longlong",
+        ["longlong1", "longlong2", "longlong3", "longlong4"],
+        int(8, SIGNED),
+    ),
+    (
+        "ulonglong",
+        ["ulonglong1", "ulonglong2", "ulonglong3", "ulonglong4"],
+        int(8, UNSIGNED),
+    ),
     ("float", ["float1", "float2", "float3", "float4"], FLOAT),
-    ("double", ["double1", "double2", "double3", "double4"], DOUBLE),
+    (
+        "double",
+        ["double1", "double2", "double3", "double4"],
+        DOUBLE,
+    ),
 ];
 
 /// A vector of CUDA, by its name in C++.
 pub(crate) fn vector(name: &str) -> Option<Vector> {
-    if let Some(&(_, name, scalar, lanes, align)) = VECTORS.iter().find(|(word, ..)| *word == name) {
-        return Some(Vector { name, scalar, lanes, align });
+    if let Some(&(_, name, scalar, lanes, align)) = VECTORS.iter().find(|(word, ..)| *word == name)
+    {
+        return Some(Vector {
+            name,
+            scalar,
+            lanes,
+            align,
+        });
     }
     let lanes = match name.as_bytes().last()? {
         digit @ b'1'..=b'4' => usize::from(digit - b'0'),
@@ -162,7 +210,12 @@ pub(crate) fn vector(name: &str) -> Option<Vector> {
         4 => (4 * size).min(16),
         _ => size,
     };
-    Some(Vector { name: names[lanes - 1], scalar, lanes, align })
+    Some(Vector {
+        name: names[lanes - 1],
+        scalar,
+        lanes,
+        align,
+    })
 }
 
 #[cfg(test)]
@@ -202,9 +255,13 @@ mod tests {
 
     #[test]
     fn vectors_are_aligned_as_cuda_does() {
-        for (name, lanes, align) in
-            [("float2", 2, 8), ("float3", 3, 4), ("double4", 4, 16), ("uchar4", 4, 4), ("int1", 1, 4)]
-        {
+        for (name, lanes, align) in [
+            ("float2", 2, 8),
+            ("float3", 3, 4),
+            ("double4", 4, 16),
+            ("uchar4", 4, 4),
+            ("int1", 1, 4),
+        ] {
             let vector = vector(name).unwrap();
             assert_eq!((vector.lanes, vector.align), (lanes, align), "{name}");
         }
