@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use gridcall_ptx as ptx;
-use quote::ToTokens;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Expr, LitStr, Macro, Token};
 
 use crate::input::literal_str;
+use crate::suggest;
 
 /// A PTX file that was read.
 pub(crate) struct Artifact {
@@ -89,11 +89,14 @@ fn missing(place: &Place) -> String {
         parts.push("the path starts at the folder of this crate's Cargo.toml".to_owned());
     }
     let source = absolute.with_extension("cu");
+    if let Some(meant) = nearest_beside(absolute) {
+        let meant = Path::new(&place.shown).with_file_name(meant);
+        parts.push(format!("did you mean `{}`?", meant.display()));
+        return parts.join("; ");
+    }
     if source.is_file() {
         let (source, absolute) = (source.display(), absolute.display());
         parts.push(format!("to make it: nvcc -ptx -o {absolute} {source}"));
-    } else if let Some(other) = nearest_beside(absolute) {
-        parts.push(format!("there is {}", other.display()));
     }
     parts.push(format!(
         "without nvcc, {SIGNATURES_ONLY}=1 builds the crate with signatures only"
@@ -102,10 +105,9 @@ fn missing(place: &Place) -> String {
 }
 
 /// The PTX file in the same folder whose name is nearest.
-fn nearest_beside(absolute: &Path) -> Option<PathBuf> {
+fn nearest_beside(absolute: &Path) -> Option<String> {
     let name = absolute.file_name()?.to_str()?;
-    let folder = absolute.parent()?;
-    let mut names: Vec<String> = fs::read_dir(folder)
+    let mut names: Vec<String> = fs::read_dir(absolute.parent()?)
         .ok()?
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| {
@@ -115,8 +117,7 @@ fn nearest_beside(absolute: &Path) -> Option<PathBuf> {
         })
         .collect();
     names.sort();
-    let nearest = crate::suggest::closest(name, names.iter().map(String::as_str))?;
-    Some(folder.join(nearest))
+    suggest::closest(name, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
 impl Place {
@@ -202,10 +203,14 @@ fn variable(mac: &Macro, variables: &mut Vec<LitStr>) -> syn::Result<String> {
                            no build.rs";
             Err(syn::Error::new_spanned(name, message))
         }
-        Err(error) => Err(syn::Error::new_spanned(
-            name.to_token_stream(),
-            format!("the environment variable {}: {error}", name.value()),
-        )),
+        Err(std::env::VarError::NotPresent) => {
+            let message = format!("the environment variable `{}` is not set", name.value());
+            Err(syn::Error::new_spanned(name, message))
+        }
+        Err(std::env::VarError::NotUnicode(_)) => {
+            let message = format!("the environment variable `{}` is not UTF-8", name.value());
+            Err(syn::Error::new_spanned(name, message))
+        }
     }
 }
 
@@ -348,7 +353,7 @@ mod tests {
         let mistyped = file.0.to_str().unwrap().replace("vector", "vectro");
         let message = error(&syn::parse_quote!(#mistyped));
         assert!(
-            message.contains(&format!("there is {}", file.0.display())),
+            message.contains(&format!("did you mean `{}`?", file.0.display())),
             "{message}"
         );
     }

@@ -141,7 +141,7 @@ impl Settings {
         let Some(numbers) = report.note(parse_list(
             attr,
             parser,
-            "#[block(256)] or #[block(16, 16)]",
+            "#[block(256)]` or `#[block(16, 16)]",
         )) else {
             return;
         };

@@ -125,7 +125,7 @@ impl<'p> Subject<'_, 'p> {
             many if meant.is_empty() => {
                 let listed = describe::list(&many[..MOST_LISTED]);
                 format!(
-                    "no entry `{name}` in {file}; it has {}, such as {listed}",
+                    "no entry `{name}` in {file}; it has {} entries, such as {listed}",
                     many.len()
                 )
             }
@@ -223,7 +223,8 @@ impl<'p> Subject<'_, 'p> {
             report.error(
                 &param.ty,
                 format!(
-                    "{}, but {} declares a pointer into `{space}`, which the host cannot fill",
+                    "{}, but {} declares a pointer into `{space}`, \
+                     which the host cannot make: take dynamic shared memory, or a pointer into `.global`",
                     self.param_is(index, param, None),
                     self.place(declared.position()),
                 ),

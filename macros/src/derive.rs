@@ -2,16 +2,17 @@
 //! that wrap another.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{format_ident, quote_spanned};
+use quote::{ToTokens, format_ident, quote_spanned};
 
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Data, DataEnum, DataStruct, DeriveInput, Fields, Generics, Ident, Index, Member,
-    Path, Token, Type,
+    Path, Type,
 };
 
 use crate::describe;
-use crate::expand::ours;
+use crate::expand::{at, located, ours};
+use crate::kernel::unraw;
 use crate::report::Report;
 use crate::value;
 
@@ -31,48 +32,42 @@ pub(crate) fn kernel_arg(input: &DeriveInput) -> TokenStream {
             None
         }
     };
-    match body {
-        Some(body) if report.is_empty() => body,
-        // With a trait impl, what uses the type gives no errors of its own.
-        _ => {
-            let mut out = report.into_tokens(&[]);
-            out.extend(outline(input, &krate));
-            out
-        }
+    if let Some(body) = body
+        && report.is_empty()
+    {
+        return body;
     }
+    let mut out = report.into_tokens(&[]);
+    // So that what uses the type gives no errors of its own. What owns memory cannot be `Copy`, as the
+    // trait asks, and would give one here.
+    if !owns_memory(&input.data) {
+        let never = quote_spanned! {ours()=> loop {} };
+        out.extend(implementation(input, &krate, &[], &never, &never));
+    }
+    out
 }
 
-/// An impl for a type that is refused; it is never run, as the crate does not compile.
-fn outline(input: &DeriveInput, krate: &Path) -> TokenStream {
-    let layout = quote_spanned! {ours()=> loop {} };
-    let write = quote_spanned! {ours()=> let _ = to; loop {} };
-    implementation(input, krate, &TokenStream::new(), &layout, &write)
-}
-
+/// The impl, with `bounds` beside the type's own.
 fn implementation(
     input: &DeriveInput,
     krate: &Path,
-    bounds: &TokenStream,
+    bounds: &[TokenStream],
     layout: &TokenStream,
     write: &TokenStream,
 ) -> TokenStream {
     let ident = &input.ident;
     let (impl_generics, ty_generics, clause) = input.generics.split_for_impl();
-    let clause = match clause {
-        Some(clause) => {
-            let predicates = &clause.predicates;
-            let comma = (!predicates.empty_or_trailing()).then(<Token![,]>::default);
-            quote_spanned! {ours()=> where #predicates #comma #bounds }
-        }
-        None => quote_spanned! {ours()=> where #bounds },
-    };
+    let own = clause.iter().flat_map(|clause| &clause.predicates);
     // SAFETY (of the generated code): the layout is that of the fields in order, which `of_struct` compares
     // with Rust's, or that of the one integer; nothing but the fields is written, each within its size.
     quote_spanned! {ours()=>
         #[automatically_derived]
-        unsafe impl #impl_generics #krate::KernelArg for #ident #ty_generics #clause {
+        unsafe impl #impl_generics #krate::KernelArg for #ident #ty_generics
+        where #(#own,)* #(#bounds,)*
+        {
             const LAYOUT: #krate::__private::ArgLayout = #layout;
             #[inline]
+            #[allow(unused_variables)]
             unsafe fn write(&self, to: *mut ::core::primitive::u8) {
                 #write
             }
@@ -87,6 +82,115 @@ fn of_struct(
     krate: &Path,
     report: &mut Report,
 ) -> Option<TokenStream> {
+    check_struct(input, data, repr, report);
+    if !report.is_empty() {
+        return None;
+    }
+    let is_generic = !input.generics.params.is_empty();
+    let fields: Vec<Field> = members(&data.fields)
+        .zip(types(&data.fields))
+        .enumerate()
+        .map(|(index, (member, ty))| Field::new(index, member, ty, is_generic, krate))
+        .collect();
+    let layout = match fields.as_slice() {
+        [only] if repr.transparent => only.layout.clone(),
+        _ => layout(&input.ident, is_generic, &fields, krate),
+    };
+    let writes = fields.iter().map(|Field { member, write, .. }| {
+        quote_spanned! {ours()=>
+            #write(&self.#member, to.add(::core::mem::offset_of!(Self, #member)));
+        }
+    });
+    let write = quote_spanned! {ours()=> unsafe { #(#writes)* } };
+    if is_generic {
+        let bounds: Vec<TokenStream> = fields.iter().map(|field| field.bound.clone()).collect();
+        return Some(implementation(input, krate, &bounds, &layout, &write));
+    }
+    // A constant, so that the layout is compared although no kernel takes the struct yet.
+    let constant = quote_spanned! {ours()=> __LAYOUT };
+    let implementation = implementation(input, krate, &[], &constant, &write);
+    let items = fields.iter().map(|field| &field.item);
+    Some(quote_spanned! {ours()=>
+        const _: () = {
+            #(#items)*
+            const __LAYOUT: #krate::__private::ArgLayout = #layout;
+            #implementation
+        };
+    })
+}
+
+/// A field, and how its layout and the function that writes it are called.
+///
+/// A trait's bound is told of once for each body that needs it. So both come from one constant, or, where a
+/// constant cannot name the type for its generics, from a bound of the impl.
+struct Field {
+    member: Member,
+    layout: TokenStream,
+    write: TokenStream,
+    item: TokenStream,
+    bound: TokenStream,
+}
+
+impl Field {
+    fn new(index: usize, member: Member, ty: &Type, is_generic: bool, krate: &Path) -> Field {
+        let span = at(ty);
+        let krate = located(krate, span);
+        let trait_layout = quote_spanned! {span=> <#ty as #krate::KernelArg>::LAYOUT };
+        let trait_write = quote_spanned! {span=> <#ty as #krate::KernelArg>::write };
+        let bound = quote_spanned! {span=> #ty: #krate::KernelArg };
+        if is_generic {
+            let (layout, write, item) = (trait_layout, trait_write, TokenStream::new());
+            return Field {
+                member,
+                layout,
+                write,
+                item,
+                bound,
+            };
+        }
+        let name = format_ident!("__FIELD{index}", span = ours());
+        let item = quote_spanned! {span=>
+            const #name: (
+                #krate::__private::ArgLayout,
+                unsafe fn(&#ty, *mut ::core::primitive::u8),
+            ) = (#trait_layout, #trait_write);
+        };
+        let layout = quote_spanned! {ours()=> #name.0 };
+        let write = quote_spanned! {ours()=> (#name.1) };
+        Field {
+            member,
+            layout,
+            write,
+            item,
+            bound,
+        }
+    }
+
+    fn name(&self) -> String {
+        match &self.member {
+            Member::Named(ident) => unraw(ident),
+            Member::Unnamed(index) => index.index.to_string(),
+        }
+    }
+}
+
+fn layout(name: &Ident, is_generic: bool, fields: &[Field], krate: &Path) -> TokenStream {
+    // Where the layouts differ, the error is at the struct's name.
+    let span = at(name);
+    let krate = located(krate, span);
+    let this = if is_generic {
+        quote_spanned! {span=> Self }
+    } else {
+        name.to_token_stream()
+    };
+    let fields = fields.iter().map(|field| {
+        let (member, layout, shown) = (&field.member, &field.layout, field.name());
+        quote_spanned! {span=> (::core::mem::offset_of!(#this, #member), #layout, #shown) }
+    });
+    quote_spanned! {span=> #krate::__private::ArgLayout::of_struct::<#this>(&[#(#fields),*]) }
+}
+
+fn check_struct(input: &DeriveInput, data: &DataStruct, repr: &Repr, report: &mut Report) {
     let name = &input.ident;
     if data.fields.is_empty() {
         report.error(
@@ -96,87 +200,21 @@ fn of_struct(
                  `u8` for it"
             ),
         );
-        return None;
-    }
-    if !repr.c && !repr.transparent {
+    } else if !repr.c && !repr.transparent {
         report.error(
             name,
             format!(
                 "`{name}` needs #[repr(C)] to be passed to a kernel: rustc may reorder its fields"
             ),
         );
-    }
-    for field in &data.fields {
-        check_field(&field.ty, report);
-    }
-    if repr.transparent && data.fields.len() != 1 {
+    } else if repr.transparent && data.fields.len() != 1 {
         report.error(
             name,
             "write #[repr(C)]: a transparent struct has one field here",
         );
     }
-    if !report.is_empty() {
-        return None;
-    }
-    let fields: Vec<(Member, &Type)> = members(&data.fields).zip(types(&data.fields)).collect();
-    let bounds = bounds(&fields, krate);
-    let layout = if repr.transparent {
-        let ty = fields[0].1;
-        quote_spanned! {ours()=> <#ty as #krate::KernelArg>::LAYOUT }
-    } else {
-        let fields = fields.iter().map(|(member, ty)| {
-            let shown = match member {
-                Member::Named(ident) => crate::kernel::unraw(ident),
-                Member::Unnamed(index) => index.index.to_string(),
-            };
-            quote_spanned! {ours()=> (
-                ::core::mem::offset_of!(Self, #member),
-                <#ty as #krate::KernelArg>::LAYOUT,
-                #shown,
-            ) }
-        });
-        quote_spanned! {ours()=> #krate::__private::ArgLayout::of_struct::<Self>(&[#(#fields),*]) }
-    };
-    let writes = fields.iter().map(|(member, ty)| {
-        quote_spanned! {ours()=>
-            <#ty as #krate::KernelArg>::write(
-                &self.#member,
-                to.add(::core::mem::offset_of!(Self, #member)),
-            );
-        }
-    });
-    let write = quote_spanned! {ours()=> unsafe { #(#writes)* } };
-    let mut out = implementation(input, krate, &bounds, &layout, &write);
-    out.extend(claim(input, krate));
-    Some(out)
-}
-
-/// `Field: KernelArg` for each type, where the user wrote it: the one place for the error if it is not.
-fn bounds(fields: &[(Member, &Type)], krate: &Path) -> TokenStream {
-    let mut bounds = TokenStream::new();
-    let mut seen = Vec::new();
-    for (_, ty) in fields {
-        let shown = describe::ty(ty);
-        // A bound on a scalar says nothing, and of equal ones the first is enough.
-        if value::known(ty).is_some() || seen.contains(&shown) {
-            continue;
-        }
-        seen.push(shown);
-        let span = ty.span().resolved_at(ours());
-        bounds.extend(quote_spanned! {span=> #ty: #krate::KernelArg, });
-    }
-    bounds
-}
-
-/// Has the layout compared although no kernel takes the struct yet.
-fn claim(input: &DeriveInput, krate: &Path) -> TokenStream {
-    if !input.generics.params.is_empty() {
-        return TokenStream::new();
-    }
-    let name = &input.ident;
-    let span = name.span().resolved_at(ours());
-    quote_spanned! {span=>
-        const _: #krate::__private::ArgLayout = <#name as #krate::KernelArg>::LAYOUT;
+    for ty in types(&data.fields) {
+        check_field(ty, report);
     }
 }
 
@@ -217,26 +255,11 @@ fn of_enum(
         let value = *self as #integer;
         unsafe { <#integer as #krate::KernelArg>::write(&value, to) }
     };
-    Some(implementation(
-        input,
-        krate,
-        &TokenStream::new(),
-        &layout,
-        &write,
-    ))
+    Some(implementation(input, krate, &[], &layout, &write))
 }
 
 /// Refuses what means nothing on the device; the trait bound does the rest.
 fn check_field(ty: &Type, report: &mut Report) {
-    let owner = [
-        "Vec",
-        "Box",
-        "Rc",
-        "Arc",
-        "CudaSlice",
-        "CudaView",
-        "CudaViewMut",
-    ];
     let message = match ty {
         Type::Group(group) => return check_field(&group.elem, report),
         Type::Paren(paren) => return check_field(&paren.elem, report),
@@ -255,7 +278,7 @@ fn check_field(ty: &Type, report: &mut Report) {
                  made from a device view, or hold the value itself"
             )
         }
-        Type::Path(_) if value::generic_of(ty, &owner).is_some() => format!(
+        Type::Path(_) if value::generic_of(ty, &OWNERS).is_some() => format!(
             "`{}` is a handle of the host: use `gridcall::DevicePointer<'a, T>`, made from a device view",
             describe::ty(ty)
         ),
@@ -273,6 +296,28 @@ fn check_field(ty: &Type, report: &mut Report) {
         _ => return,
     };
     report.error(ty, message);
+}
+
+/// Types that own memory or borrow it from the host.
+const OWNERS: [&str; 7] = [
+    "Vec",
+    "Box",
+    "Rc",
+    "Arc",
+    "CudaSlice",
+    "CudaView",
+    "CudaViewMut",
+];
+
+fn owns_memory(data: &Data) -> bool {
+    let Data::Struct(data) = data else {
+        return false;
+    };
+    types(&data.fields).any(|ty| {
+        value::generic_of(ty, &OWNERS).is_some()
+            || value::is_named(ty, "String")
+            || matches!(ty, Type::Reference(reference) if reference.mutability.is_some())
+    })
 }
 
 /// What `#[repr(..)]` says.
@@ -504,13 +549,33 @@ mod tests {
             out.contains("unsafe impl ::gridcall::KernelArg for P"),
             "{out}"
         );
-        assert!(out.contains("Point: ::gridcall::KernelArg,"), "{out}");
-        assert!(out.contains("::core::mem::offset_of!(Self, at)"), "{out}");
         assert!(
-            out.contains("<u32 as ::gridcall::KernelArg>::LAYOUT, \"type\","),
+            out.contains("offset_of!(P, at), __FIELD1.0, \"at\""),
             "{out}"
         );
-        assert!(!out.contains("u8: ::gridcall"), "{out}");
+        assert!(
+            out.contains("offset_of!(P, r#type), __FIELD2.0, \"type\""),
+            "{out}"
+        );
+        assert!(!out.contains("where"), "{out}");
+    }
+
+    #[test]
+    fn a_generic_struct_has_bounds() {
+        let source =
+            "#[repr(C)] struct Table<'a, T: Copy> where T: Send { data: Pointer<'a, T>, len: u32 }";
+        let out = kernel_arg(&syn::parse_str(source).unwrap());
+        let out = prettyplease::unparse(&syn::parse2(out).unwrap());
+        let out: String = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            out.contains("impl<'a, T: Copy> ::gridcall::KernelArg for Table<'a, T>"),
+            "{out}"
+        );
+        assert!(
+            out.contains("T: Send, Pointer<'a, T>: ::gridcall::KernelArg"),
+            "{out}"
+        );
+        assert!(!out.contains("const _"), "{out}");
     }
 
     #[test]

@@ -24,13 +24,13 @@ pub(crate) fn ours() -> Span {
 }
 
 /// Where the user's tokens are, for what rustc may have to say of them, with names that are ours.
-fn at(tokens: &impl ToTokens) -> Span {
+pub(crate) fn at(tokens: &impl ToTokens) -> Span {
     let first = tokens.to_token_stream().into_iter().next();
     first.map_or_else(ours, |token| token.span().resolved_at(ours()))
 }
 
 /// The path as if it stood at `span`, for errors, meaning what it means where it is.
-fn located(path: &Path, span: Span) -> TokenStream {
+pub(crate) fn located(path: &Path, span: Span) -> TokenStream {
     let relocate = |mut token: TokenTree| {
         token.set_span(token.span().located_at(span));
         token
@@ -298,6 +298,7 @@ impl<'a> Signature<'a> {
                 dead_code,
                 missing_debug_implementations,
                 missing_copy_implementations,
+                clippy::exhaustive_structs,
                 clippy::struct_excessive_bools
             )]
             #vis struct #ident #generics { #(#fields),* }
@@ -324,8 +325,13 @@ impl<'a> Signature<'a> {
             #(#shared)*
             #[allow(
                 dead_code,
+                deprecated,
+                unused_variables,
                 clippy::too_many_arguments,
                 clippy::fn_params_excessive_bools,
+                clippy::impl_trait_in_params,
+                clippy::missing_errors_doc,
+                clippy::missing_safety_doc,
                 clippy::many_single_char_names,
                 clippy::similar_names
             )]
@@ -374,7 +380,7 @@ impl<'a> Signature<'a> {
         );
         quote_spanned! {ours()=>
             #(#cfgs)*
-            #[allow(dead_code, deprecated)]
+            #[allow(dead_code, deprecated, unused_variables)]
             impl #kernel {
                 #[doc = #load_doc]
                 #vis fn load(
@@ -384,7 +390,7 @@ impl<'a> Signature<'a> {
                 }
             }
             #(#cfgs)*
-            #[allow(dead_code, deprecated)]
+            #[allow(dead_code, deprecated, unused_variables, clippy::impl_trait_in_params)]
             impl #generics #ty {
                 #[doc = #launch_doc]
                 #[inline]
@@ -608,7 +614,7 @@ impl Subject<'_> {
     ///
     /// ```text
     /// let view2 = call.read::<f32, _>(2, 4, &self.x)?;
-    /// { let n = Int::from(self.n); let x = ViewOf(view2); let holds: bool = x.len() >= n; if !holds { return Err(..); } }
+    /// { let n = Int::from(self.n); let x = ViewOf(view2); if (x.len() >= n) {} else { return Err(..); } }
     /// call.disjoint(&[(2, view2, false), (3, view3, true)])?;
     /// if call.is_empty() { return Ok(()); }
     /// let guard2 = call.acquire::<f32, _>(2, &self.x)?;
@@ -656,7 +662,7 @@ impl Subject<'_> {
             unsafe impl #generics #krate::__private::Arguments for #ty {
                 type Declared = #kernel_ty;
                 #[inline(always)]
-                #[allow(unused_mut, clippy::all, clippy::pedantic)]
+                #[allow(unused_mut, unused_parens, clippy::all, clippy::pedantic)]
                 fn run(
                     #mutability self,
                     call: &#krate::__private::Call<'_>,
@@ -761,7 +767,7 @@ impl Subject<'_> {
                     ty,
                 } if is_integer(known, ty) => {
                     bindings.extend(quote_spanned! {ours()=>
-                        let #ident = #krate::__private::Int::from(self.#ident);
+                        let #ident: #krate::__private::Int = ::core::convert::Into::into(self.#ident);
                     });
                     values.push(quote_spanned! {ours()=> (#name, &#ident) });
                 }
@@ -803,8 +809,7 @@ impl Subject<'_> {
                 #any_field
                 #bindings
                 #geometry
-                let holds: ::core::primitive::bool = #condition;
-                if !holds {
+                if (#condition) {} else {
                     return ::core::result::Result::Err(call.requirement(#nth, &[#(#values),*]));
                 }
             }
@@ -828,7 +833,7 @@ impl Subject<'_> {
             }
             let (method, ty) = (Ident::new(name, ours()), Ident::new(ty, ours()));
             bindings.extend(quote_spanned! {ours()=>
-                let #ident = #krate::__private::#ty::from(call.#method());
+                let #ident: #krate::__private::#ty = ::core::convert::Into::into(call.#method());
             });
         }
         bindings

@@ -71,8 +71,10 @@ fn option(input: ParseStream, options: &mut Options, report: &mut Report) -> syn
     if key == "ptx" && input.peek(Token![=]) {
         input.parse::<Token![=]>()?;
         let ptx = input.parse::<Expr>()?;
-        if options.ptx.replace(ptx).is_some() {
+        if options.ptx.is_some() {
             report.error(&key, "`ptx` is given twice: a declaration has one PTX file");
+        } else {
+            options.ptx = Some(ptx);
         }
     } else if key == "crate" && input.peek(Token![=]) {
         input.parse::<Token![=]>()?;
@@ -207,20 +209,20 @@ fn block_item(
     declarations: &mut Declarations,
 ) -> syn::Result<()> {
     let start = input.fork();
-    let parsed = input.call(Attribute::parse_outer).and_then(|own| {
-        let attrs = [shared, &own].concat();
-        let vis = input.parse::<Visibility>()?;
-        refuse_other_items(input)?;
-        kernel::parse(attrs, vis, input, Form::Block)
-    });
-    match parsed {
+    let attrs = input.call(Attribute::parse_outer)?;
+    let vis = input.parse::<Visibility>()?;
+    if let Err(error) = refuse_other_items(input) {
+        declarations.report.add(error);
+        skip_item(&start, input)?;
+        return Ok(());
+    }
+    match kernel::parse([shared, &attrs].concat(), vis, input, Form::Block) {
         Ok(kernel) => declarations.kernels.push(kernel),
         Err(error) => {
             declarations.report.add(error);
             let unread = skip_item(&start, input)?;
-            declarations
-                .unread
-                .extend(quote::quote! { unsafe extern "C" { #unread } });
+            let block = quote::quote! { unsafe extern "C" { #unread } };
+            declarations.unread.extend(block);
         }
     }
     Ok(())

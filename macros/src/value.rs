@@ -231,7 +231,10 @@ fn check_value(ty: &Type, name: &str) -> syn::Result<()> {
         Type::Macro(_) => return Ok(()),
         Type::Slice(slice) => {
             let elem = describe::ty(&slice.elem);
-            format!("write `{name}: &[{elem}]`, or `{name}: &mut [{elem}]` if the kernel writes it")
+            format!(
+                "a slice has no size of its own: write `{name}: &[{elem}]`, or `{name}: &mut [{elem}]` \
+                 if the kernel writes it"
+            )
         }
         Type::Tuple(tuple) if tuple.elems.is_empty() => {
             "`()` is not allowed: a kernel's parameter has a size".to_owned()

@@ -21,6 +21,7 @@ use gridcall_view::{
 
 use crate::{
     contract::{Extents, Int},
+    driver::DriverCode,
     error::{ArgumentError, LaunchError, LaunchErrorKind, LoadErrorKind},
     kernel::{Arguments, Declared},
     launch::{Dims, Launch},
@@ -39,8 +40,7 @@ pub fn launch<A: Arguments>(
     let kernel = match kernel.find(stream) {
         Ok(loaded) => loaded,
         Err(error) => {
-            let name = kernel.declaration().kernel;
-            return Err(LaunchError::new(name, LaunchErrorKind::Load(error)));
+            return Err(LaunchError::of_load(kernel.declaration().kernel, error));
         }
     };
     let call = Call::begin(kernel, stream, launch)?;
@@ -85,13 +85,8 @@ impl<'a> Call<'a> {
                 (kernel.driver.stream_is_capturing)(stream.cu_stream(), &raw mut capturing)
             };
             if let Err(code) = code.result() {
-                let call = "cuStreamIsCapturing";
                 let explanation = String::new();
-                return failed(LaunchErrorKind::Driver {
-                    call,
-                    code,
-                    explanation,
-                });
+                return failed(driver_error("cuStreamIsCapturing", code, explanation));
             }
             if capturing != 0 {
                 return failed(LaunchErrorKind::Capturing);
@@ -363,12 +358,7 @@ impl<'a> Call<'a> {
         let code = unsafe { params.launch(self.kernel, grid, block, shared_mem_bytes, stream) };
         if let Err(code) = code.result() {
             let explanation = self.kernel.explain();
-            let call = "cuLaunchKernel";
-            return Err(self.error(LaunchErrorKind::Driver {
-                call,
-                code,
-                explanation,
-            }));
+            return Err(self.error(driver_error("cuLaunchKernel", code, explanation)));
         }
         if self.kernel.synchronous {
             return self.synchronise(params.bytes());
@@ -426,6 +416,18 @@ impl<'a> Call<'a> {
     #[cold]
     fn error(&self, kind: LaunchErrorKind) -> LaunchError {
         LaunchError::new(self.kernel.declaration.kernel, kind)
+    }
+}
+
+#[cold]
+fn driver_error(call: &'static str, code: DriverCode, explanation: String) -> LaunchErrorKind {
+    if code.breaks_context() {
+        return LaunchErrorKind::Broken(code);
+    }
+    LaunchErrorKind::Driver {
+        call,
+        code,
+        explanation,
     }
 }
 

@@ -197,6 +197,13 @@ impl DriverCode {
             .unwrap_or("no description")
     }
 
+    /// Whether the error is of a kernel that ran, and stays with its context for good
+    /// ([the driver's description of each](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html)).
+    pub(crate) fn breaks_context(self) -> bool {
+        // ILLEGAL_ADDRESS, LAUNCH_TIMEOUT, ASSERT, and HARDWARE_STACK_ERROR to LAUNCH_FAILED.
+        matches!(self.0, 700 | 702 | 710 | 714..=719)
+    }
+
     #[inline(always)]
     pub(crate) fn result(self) -> Result<(), DriverCode> {
         if self == SUCCESS { Ok(()) } else { Err(self) }

@@ -55,6 +55,9 @@ pub enum LoadErrorKind {
         "an earlier error is stored in the context: {0}; it is not of this call, and everything enqueued since is in doubt"
     )]
     Earlier(DriverError),
+    /// The context is broken for good.
+    #[error("{}", broken(*.0))]
+    Broken(DriverCode),
     /// Loading would break the capture that the stream is in.
     #[error(
         "kernel `{kernel}` is not loaded yet, and its stream is being captured into a graph; load it before the capture, with `{kernel}::load(&ctx)`"
@@ -189,7 +192,7 @@ impl From<LoadErrorKind> for LoadError {
 ///
 /// One word, so that a `Result` of it costs nothing on success.
 #[derive(Debug, thiserror::Error)]
-#[error("kernel `{}`: {}", .0.kernel, .0.kind)]
+#[error("{0}")]
 pub struct LaunchError(Box<Inner>);
 
 #[derive(Debug)]
@@ -210,6 +213,9 @@ pub enum LaunchErrorKind {
         "an earlier error is stored in the context: {0}; it is not of this launch, which was not made, and everything enqueued since is in doubt"
     )]
     Earlier(DriverError),
+    /// The context is broken for good.
+    #[error("{}", broken(*.0))]
+    Broken(DriverCode),
     /// The stream is being captured.
     #[error(
         "the stream is being captured into a graph; events recorded in a capture would poison every later use of the arrays, so safe launches refuse it"
@@ -449,6 +455,17 @@ impl LaunchError {
         LaunchError(Box::new(Inner { kernel, kind }))
     }
 
+    /// The error of a launch whose kernel could not be loaded.
+    #[cold]
+    pub(crate) fn of_load(kernel: &'static str, error: LoadError) -> LaunchError {
+        let kind = match *error.0 {
+            LoadErrorKind::Earlier(earlier) => LaunchErrorKind::Earlier(earlier),
+            LoadErrorKind::Broken(code) => LaunchErrorKind::Broken(code),
+            _ => LaunchErrorKind::Load(error),
+        };
+        LaunchError::new(kernel, kind)
+    }
+
     /// The kernel's name in Rust.
     #[must_use]
     pub fn kernel(&self) -> &'static str {
@@ -459,6 +476,16 @@ impl LaunchError {
     #[must_use]
     pub fn kind(&self) -> &LaunchErrorKind {
         &self.0.kind
+    }
+}
+
+impl fmt::Display for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            // What cannot be loaded is named there.
+            LaunchErrorKind::Load(error) => error.fmt(f),
+            kind => write!(f, "kernel `{}`: {kind}", self.kernel),
+        }
     }
 }
 
@@ -476,6 +503,12 @@ impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({}, {}, {})", self.x, self.y, self.z)
     }
+}
+
+fn broken(code: DriverCode) -> String {
+    format!(
+        "the context is broken: an earlier kernel failed in it with {code}; nothing runs in it any more, so the error is not of this call (GRIDCALL_SYNC=1 finds the kernel)"
+    )
 }
 
 fn bound(maxntid: Option<[u32; 3]>) -> Cow<'static, str> {

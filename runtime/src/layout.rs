@@ -100,6 +100,7 @@ impl ArgLayout {
     ///
     /// While the crate compiles: where CUDA would place a field elsewhere.
     #[must_use]
+    #[track_caller]
     pub const fn of_struct<T>(fields: &[(usize, ArgLayout, &str)]) -> ArgLayout {
         let mut end = 0_usize;
         let mut align = 1;

@@ -451,6 +451,9 @@ fn block([x, y, z]: [u32; 3]) -> Block {
 
 #[cold]
 fn failed(declaration: &Declaration, call: &'static str, code: DriverCode) -> LoadError {
+    if code.breaks_context() {
+        return LoadErrorKind::Broken(code).into();
+    }
     LoadErrorKind::Driver {
         kernel: declaration.kernel,
         call,
@@ -468,6 +471,9 @@ fn explain_load(
     code: DriverCode,
     log: &[u8],
 ) -> LoadError {
+    if code.breaks_context() {
+        return LoadErrorKind::Broken(code).into();
+    }
     let &Declaration { kernel, image, .. } = declaration;
     const UNSUPPORTED_PTX_VERSION: DriverCode = DriverCode(222);
     if code == UNSUPPORTED_PTX_VERSION

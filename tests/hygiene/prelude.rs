@@ -1,0 +1,49 @@
+//! The generated code names nothing of the prelude.
+
+#![no_implicit_prelude]
+#![allow(dead_code, reason = "that it compiles is the test")]
+
+#[::gridcall::kernel(ptx = "../kernels/vector.ptx")]
+unsafe extern "C" {
+    #[requires(x.len() >= n, y.len() >= n, shared_mem_bytes == 0, grid.blocks() <= 64)]
+    pub safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);
+}
+
+#[::gridcall::kernel(ptx = "../kernels/scalars.ptx")]
+unsafe extern "C" {
+    pub unsafe fn maybe(x: ::core::option::Option<&[f32]>, out: &mut [f32], n: i32);
+    #[name("maybe")]
+    pub unsafe fn pointers(x: *const f32, out: *mut f32, n: i32);
+}
+
+#[::gridcall::kernel(ptx = "../kernels/structs.ptx")]
+unsafe fn julia(out: &mut [u32], g: Grid);
+
+#[derive(::core::clone::Clone, ::core::marker::Copy, ::gridcall::KernelArg)]
+#[repr(C)]
+struct Grid {
+    x0: f32,
+    dx: f32,
+    n: Count,
+}
+
+#[derive(::core::clone::Clone, ::core::marker::Copy, ::gridcall::KernelArg)]
+#[repr(i32)]
+enum Count {
+    One = 1,
+}
+
+#[derive(::gridcall::AsDeviceView, ::gridcall::AsDeviceViewMut)]
+struct Samples(::gridcall::cudarc::driver::CudaSlice<f32>);
+
+#[derive(::gridcall::AsDeviceView)]
+struct Image<'a, A> {
+    #[view]
+    pixels: &'a A,
+    width: u32,
+}
+
+#[::core::prelude::v1::test]
+fn it_compiles() {
+    let _ = saxpy::load;
+}

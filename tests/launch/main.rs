@@ -1,0 +1,27 @@
+//! Kernels launched on whatever driver is there.
+//!
+//! Each test takes the device by `device!()`, which says so and ends the test where there is none.
+//! One theme a module; what they share is in `support` and `kernels`.
+
+#[macro_use]
+mod support;
+
+mod arguments;
+mod borrowed;
+mod capture;
+mod contexts;
+mod contracts;
+mod driver;
+mod errors;
+mod faults;
+mod geometry;
+mod kernels;
+mod loading;
+mod order;
+mod own_arrays;
+mod shared_memory;
+mod streams;
+mod structs;
+mod threads;
+mod two_devices;
+mod views;

@@ -1,0 +1,115 @@
+//! A second device: arrays, streams and handles of one are not taken for the other's.
+
+use std::{sync::Arc, thread};
+
+use gridcall::{cover, cudarc::driver::CudaContext};
+
+use crate::{
+    kernels::{fill, saxpy, scale},
+    support::{ramp, say},
+};
+
+/// Device 1 as well, or the end of the test.
+macro_rules! second_device {
+    () => {
+        match second(this_test!()) {
+            Some(device) => device,
+            None => return,
+        }
+    };
+}
+
+fn second(test: &str) -> Option<Arc<CudaContext>> {
+    match CudaContext::device_count() {
+        Ok(count) if count > 1 => Some(CudaContext::new(1).unwrap()),
+        _ => {
+            say(&format!("{test}: not run, for want of a second device"));
+            None
+        }
+    }
+}
+
+#[test]
+fn one_kernel_runs_on_both() {
+    let first = device!();
+    let second = second_device!();
+    for context in [&*first, &second] {
+        let stream = context.default_stream();
+        let x = stream.clone_htod(&ramp(64)).unwrap();
+        let mut y = stream.alloc_zeros::<f32>(64).unwrap();
+        saxpy(&stream, cover(64), 64, 2.0, &x, &mut y).unwrap();
+        let expected: Vec<f32> = ramp(64).iter().map(|x| 2.0 * x).collect();
+        assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
+    }
+}
+
+#[test]
+fn an_array_of_the_other_device_is_refused() {
+    let first = device!();
+    let second = second_device!();
+    let (here, there) = (first.default_stream(), second.default_stream());
+    let mut y = there.clone_htod(&[3.0_f32; 8]).unwrap();
+    let error = scale(&here, cover(8), &mut y, 2.0, 8).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "kernel `scale`: argument `y` (parameter 0, &mut [f32]): the array is on device 1, the \
+         stream is on device 0"
+    );
+    assert_eq!(there.clone_dtoh(&y).unwrap(), [3.0; 8]);
+    scale(&there, cover(8), &mut y, 2.0, 8).unwrap();
+    assert_eq!(there.clone_dtoh(&y).unwrap(), [6.0; 8]);
+}
+
+#[test]
+fn a_handle_of_the_other_device_is_refused() {
+    let first = device!();
+    let second = second_device!();
+    let there = second.default_stream();
+    let mut y = there.clone_htod(&[3.0_f32; 8]).unwrap();
+    let kernel = fill::load(&first).unwrap();
+    let arguments = fill {
+        y: &mut y,
+        v: 1.0,
+        n: 8,
+    };
+    let error = kernel.launch(&there, cover(8), arguments).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "kernel `fill`: the kernel was loaded in a context of device 0, the stream belongs to \
+         another context, of device 1; load it with that stream's context"
+    );
+    assert_eq!(there.clone_dtoh(&y).unwrap(), [3.0; 8]);
+}
+
+#[test]
+fn the_other_device_may_be_current() {
+    let first = device!();
+    let second = second_device!();
+    let stream = first.default_stream();
+    let mut y = stream.alloc_zeros::<f32>(8).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            second.bind_to_thread().unwrap();
+            fill(&stream, cover(8), &mut y, 5.0, 8).unwrap();
+            second.bind_to_thread().unwrap();
+            fill(&stream, cover(4), &mut y, 6.0, 4).unwrap();
+        });
+    });
+    let mut expected = [5.0; 8];
+    expected[..4].fill(6.0);
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
+}
+
+#[test]
+fn managed_memory_is_taken_on_both() {
+    let first = device!();
+    let second = second_device!();
+    // SAFETY: it is written before it is read.
+    let mut y = unsafe { first.alloc_unified::<f32>(64, true) }.unwrap();
+    y.as_mut_slice().unwrap().fill(1.0);
+    scale(&first.default_stream(), cover(64), &mut y, 3.0, 64).unwrap();
+    first.synchronize().unwrap();
+    scale(&second.default_stream(), cover(64), &mut y, 5.0, 64).unwrap();
+    second.synchronize().unwrap();
+    assert_eq!(y.as_slice().unwrap(), [15.0; 64]);
+}

@@ -1,0 +1,9 @@
+use gridcall::kernel;
+
+#[kernel(ptx = "kernels/vector.ptx")]
+#[requires(y.len() >= n)]
+unsafe extern "C" {
+    safe fn relu(y: &mut [f32], n: i32);
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use gridcall::KernelArg;
+
+#[derive(KernelArg)]
+#[repr(C)]
+struct Point {
+    x: f32,
+    y: f32,
+}
+
+fn main() {}

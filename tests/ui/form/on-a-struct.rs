@@ -1,0 +1,6 @@
+use gridcall::kernel;
+
+#[kernel(ptx = "kernels/vector.ptx")]
+struct Relu;
+
+fn main() {}

@@ -1,0 +1,17 @@
+use gridcall::kernel;
+
+#[derive(Clone, Copy)]
+struct Grid {
+    x0: f32,
+    dx: f32,
+    n: i32,
+}
+
+#[kernel(ptx = "kernels/structs.ptx")]
+unsafe extern "C" {
+    safe fn julia(out: &mut [u32], g: Grid);
+}
+
+fn main() {
+    let _ = Grid { x0: 0.0, dx: 0.0, n: 1 };
+}
