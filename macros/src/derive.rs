@@ -185,7 +185,13 @@ fn layout(name: &Ident, is_generic: bool, fields: &[Field], krate: &Path) -> Tok
     };
     let fields = fields.iter().map(|field| {
         let (member, layout, shown) = (&field.member, &field.layout, field.name());
-        quote_spanned! {span=> (::core::mem::offset_of!(#this, #member), #layout, #shown) }
+        quote_spanned! {span=>
+            #krate::__private::ArgField {
+                name: #shown,
+                offset: ::core::mem::offset_of!(#this, #member),
+                layout: #layout,
+            }
+        }
     });
     quote_spanned! {span=> #krate::__private::ArgLayout::of_struct::<#this>(&[#(#fields),*]) }
 }
@@ -550,11 +556,11 @@ mod tests {
             "{out}"
         );
         assert!(
-            out.contains("offset_of!(P, at), __FIELD1.0, \"at\""),
+            out.contains("name: \"at\", offset: ::core::mem::offset_of!(P, at), layout: __FIELD1.0,"),
             "{out}"
         );
         assert!(
-            out.contains("offset_of!(P, r#type), __FIELD2.0, \"type\""),
+            out.contains("name: \"type\", offset: ::core::mem::offset_of!(P, r#type),"),
             "{out}"
         );
         assert!(!out.contains("where"), "{out}");

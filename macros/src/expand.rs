@@ -47,6 +47,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) file: &'a str,
     /// `None` if the crate is built with signatures only.
     pub(crate) entry: Option<&'a ptx::Entry>,
+    /// What the compiler is to compare besides, as items.
+    pub(crate) claims: TokenStream,
 }
 
 /// The items of a kernel, and what belongs into the hidden `const` beside its image.
@@ -82,9 +84,9 @@ pub(crate) fn image(krate: &Path, artifact: &Artifact) -> TokenStream {
     } = &artifact.place;
     // A path that is not UTF-8 was refused when it was found.
     let absolute = absolute.to_string_lossy();
-    let version = artifact.module.version();
+    let version = artifact.module().version();
     let (major, minor) = (plain(version.major), plain(version.minor));
-    let target = artifact.module.target();
+    let target = artifact.module().target();
     let target = std::iter::once(target.name())
         .chain(target.options().iter().map(String::as_str))
         .collect::<Vec<_>>()
@@ -98,6 +100,20 @@ pub(crate) fn image(krate: &Path, artifact: &Artifact) -> TokenStream {
             version: (#major, #minor),
             target: #target,
         };
+    }
+}
+
+/// Has the compiler read a file as well, so that a changed one is compiled again.
+pub(crate) fn tracked(place: &Place) -> TokenStream {
+    let Place {
+        absolute,
+        variables,
+        ..
+    } = place;
+    let absolute = absolute.to_string_lossy();
+    quote_spanned! {ours()=>
+        #(const _: &::core::primitive::str = ::core::env!(#variables);)*
+        const _: &[::core::primitive::u8] = ::core::include_bytes!(#absolute);
     }
 }
 
@@ -506,7 +522,7 @@ impl Subject<'_> {
     /// The docs of the function: the user's, and what the declaration says.
     fn docs(&self) -> TokenStream {
         let docs = &self.outline.attrs.docs;
-        let entry = self.kernel.entry_name(self.outline);
+        let entry = self.entry_name();
         let mut text = format!(
             "Launches the kernel `{entry}` of `{}` on `stream`.",
             self.file
@@ -558,7 +574,7 @@ impl Subject<'_> {
         let kernel_ty = signature.kernel_ty();
         let safety = signature.safety();
         let name = unraw(&self.outline.ident);
-        let entry = self.kernel.entry_name(self.outline);
+        let entry = self.entry_name();
         let line = plain(line(self.outline.ident.span()));
         let safe = self.outline.safe;
         let params = self.kernel.params.iter().enumerate().map(|(index, param)| {
@@ -895,6 +911,7 @@ impl Subject<'_> {
         let params = self.kernel.params.iter().enumerate();
         params
             .map(|(index, param)| self.claim(index, param))
+            .chain([self.claims.clone()])
             .collect()
     }
 
@@ -970,6 +987,14 @@ impl Subject<'_> {
         }
     }
 
+    /// The entry's name, mangled where C++ did so.
+    fn entry_name(&self) -> String {
+        match self.entry {
+            Some(entry) => entry.name().to_owned(),
+            None => self.kernel.entry_name(self.outline),
+        }
+    }
+
     fn params_size(&self) -> usize {
         self.entry.map_or(0, ptx::Entry::params_size)
     }
@@ -1016,7 +1041,7 @@ fn set(index: usize, ty: &Type) -> Ident {
 }
 
 /// A number without the type's suffix.
-fn plain(number: impl TryInto<u64>) -> Literal {
+pub(crate) fn plain(number: impl TryInto<u64>) -> Literal {
     Literal::u64_unsuffixed(number.try_into().unwrap_or(u64::MAX))
 }
 

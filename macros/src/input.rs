@@ -16,6 +16,10 @@ use crate::suggest;
 /// What stands in the parentheses of `#[kernel(..)]`.
 pub(crate) struct Options {
     pub(crate) ptx: Option<Expr>,
+    /// The CUDA source, or a signature of it.
+    pub(crate) cuda: Option<Expr>,
+    /// Whether an array that the kernel never touches is an error.
+    pub(crate) deny_unused: bool,
     /// The crate `gridcall`, as the user's crate calls it.
     pub(crate) krate: Path,
 }
@@ -32,12 +36,14 @@ pub(crate) struct Declarations {
     pub(crate) report: Report,
 }
 
-const KEYS: [&str; 2] = ["ptx", "crate"];
+const KEYS: [&str; 4] = ["ptx", "cuda", "unused", "crate"];
 
 /// Reads the parentheses of `#[kernel(..)]`.
 pub(crate) fn options(tokens: TokenStream, report: &mut Report) -> Options {
     let mut options = Options {
         ptx: None,
+        cuda: None,
+        deny_unused: false,
         krate: syn::parse_quote!(::gridcall),
     };
     let parser = |input: ParseStream| {
@@ -76,6 +82,22 @@ fn option(input: ParseStream, options: &mut Options, report: &mut Report) -> syn
         } else {
             options.ptx = Some(ptx);
         }
+    } else if key == "cuda" && input.peek(Token![=]) {
+        input.parse::<Token![=]>()?;
+        let cuda = input.parse::<Expr>()?;
+        if options.cuda.is_some() {
+            report.error(&key, "`cuda` is given twice: a declaration has one source");
+        } else {
+            options.cuda = Some(cuda);
+        }
+    } else if key == "unused" && input.peek(Token![=]) {
+        input.parse::<Token![=]>()?;
+        let level = input.parse::<LitStr>()?;
+        match level.value().as_str() {
+            "deny" => options.deny_unused = true,
+            "allow" => options.deny_unused = false,
+            _ => report.error(&level, "write `unused = \"deny\"` or `unused = \"allow\"`"),
+        }
     } else if key == "crate" && input.peek(Token![=]) {
         input.parse::<Token![=]>()?;
         options.krate = input.call(Path::parse_mod_style)?;
@@ -91,16 +113,16 @@ fn option(input: ParseStream, options: &mut Options, report: &mut Report) -> syn
 
 fn unknown_key(key: &str) -> String {
     match key {
-        "cuda" => "`cuda = ..` is not supported yet: the declaration is compared with the PTX; \
-                   remove it"
-            .to_owned(),
         "name" => {
             "the entry's name goes on the function: write `#[name(\"entry\")]` there".to_owned()
         }
         _ => match suggest::closest(key, KEYS) {
             Some(meant) => format!("no option `{key}`; did you mean `{meant}`?"),
             None => {
-                format!("no option `{key}`; the options are `ptx = \"path\"` and `crate = path`")
+                format!(
+                    "no option `{key}`; the options are `ptx = \"path\"`, `cuda = \"path\"`, \
+                     `unused = \"deny\"` and `crate = path`"
+                )
             }
         },
     }

@@ -10,6 +10,7 @@ mod arity;
 mod artifact;
 mod attribute;
 mod check;
+mod claims;
 mod contract;
 mod cuda;
 mod derive;
@@ -23,6 +24,7 @@ mod report;
 mod stages;
 mod suggest;
 mod value;
+mod witness;
 
 use proc_macro::TokenStream;
 

@@ -2,12 +2,14 @@
 
 use proc_macro2::TokenStream;
 
-use crate::artifact::{self, Artifact, Found};
+use crate::artifact::{self, Artifact, Cuda, Found};
 use crate::check;
+use crate::claims;
 use crate::expand::{self, Items, Subject};
 use crate::input::{self, Declarations, Options};
 use crate::kernel::{Kernel, Outline, Parsed};
 use crate::report::Report;
+use crate::witness;
 
 /// `#[kernel(options)] item`.
 pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -19,23 +21,38 @@ pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     } = input::declarations(item);
     let options = input::options(options, &mut report);
     let found = find(&options, &mut report);
+    let cuda = options
+        .cuda
+        .as_ref()
+        .and_then(|expr| report.note(artifact::open_cuda(expr)));
+    // Where the source is wrong, so is what it would say.
+    let found = found.filter(|_| cuda.is_some() == options.cuda.is_some());
+    let files = Files {
+        options: &options,
+        found: found.as_ref(),
+        cuda: cuda.as_ref(),
+    };
     let mut out = report.into_tokens(&cfgs);
     out.extend(unread);
 
     let mut hidden = TokenStream::new();
     for parsed in kernels {
-        let items = one(parsed, &options, found.as_ref());
+        let items = one(parsed, &files);
         out.extend(items.visible);
         hidden.extend(items.hidden);
     }
     if !hidden.is_empty() {
-        out.extend(expand::hidden(
-            &cfgs,
-            &image(&options, found.as_ref()),
-            &hidden,
-        ));
+        out.extend(expand::hidden(&cfgs, &files.image(), &hidden));
     }
     out
+}
+
+/// What the kernels of one `#[kernel]` share.
+struct Files<'a> {
+    options: &'a Options,
+    /// None if it could not be opened.
+    found: Option<&'a Found>,
+    cuda: Option<&'a Cuda>,
 }
 
 /// Opens the PTX; `None` if that failed.
@@ -52,7 +69,7 @@ fn find(options: &Options, report: &mut Report) -> Option<Found> {
 }
 
 /// All of a kernel, or its errors and its outline.
-fn one(parsed: Parsed, options: &Options, found: Option<&Found>) -> Items {
+fn one(parsed: Parsed, files: &Files<'_>) -> Items {
     let Parsed {
         outline,
         kernel,
@@ -60,11 +77,11 @@ fn one(parsed: Parsed, options: &Options, found: Option<&Found>) -> Items {
     } = parsed;
     let expanded = kernel.and_then(|kernel| {
         check::alone(&kernel, &mut report);
-        whole(&outline, &kernel, options, found?, &mut report)
+        whole(&outline, &kernel, files, &mut report)
     });
     expanded.unwrap_or_else(|| {
         let mut visible = report.into_tokens(&outline.attrs.cfgs);
-        visible.extend(expand::outline(&options.krate, &outline));
+        visible.extend(expand::outline(&files.options.krate, &outline));
         Items {
             visible,
             hidden: TokenStream::new(),
@@ -75,12 +92,21 @@ fn one(parsed: Parsed, options: &Options, found: Option<&Found>) -> Items {
 fn whole(
     outline: &Outline,
     kernel: &Kernel,
-    options: &Options,
-    found: &Found,
+    files: &Files<'_>,
     report: &mut Report,
 ) -> Option<Items> {
+    let (options, found) = (files.options, files.found?);
+    let mut claims = TokenStream::new();
     let entry = match found {
-        Found::Module(artifact) => check::against(outline, kernel, artifact, report),
+        Found::Module(artifact) => {
+            let entry = check::against(outline, kernel, artifact, report);
+            if let Some(entry) = entry.filter(|_| report.is_empty()) {
+                let subject = witness::Subject::new(outline, kernel, entry, artifact);
+                witness::check(&subject, files.cuda, options.deny_unused, report);
+                claims = claims::of(&options.krate, &subject, files.cuda);
+            }
+            entry
+        }
         Found::Absent(_) => None,
     };
     report.is_empty().then(|| {
@@ -90,6 +116,7 @@ fn whole(
             kernel,
             file: shown(found),
             entry,
+            claims,
         })
     })
 }
@@ -100,11 +127,18 @@ fn shown(found: &Found) -> &str {
     }
 }
 
-fn image(options: &Options, found: Option<&Found>) -> TokenStream {
-    match found {
-        Some(Found::Module(artifact)) => expand::image(&options.krate, artifact),
-        Some(Found::Absent(place)) => expand::absent_image(&options.krate, place),
-        // Without a file there are only outlines.
-        None => TokenStream::new(),
+impl Files<'_> {
+    fn image(&self) -> TokenStream {
+        let krate = &self.options.krate;
+        let mut image = match self.found {
+            Some(Found::Module(artifact)) => expand::image(krate, artifact),
+            Some(Found::Absent(place)) => expand::absent_image(krate, place),
+            // Without a file there are only outlines.
+            None => TokenStream::new(),
+        };
+        if let Some(place) = self.cuda.and_then(|cuda| cuda.place.as_ref()) {
+            image.extend(expand::tracked(place));
+        }
+        image
     }
 }

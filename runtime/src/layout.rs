@@ -16,6 +16,22 @@ pub struct ArgLayout {
     pub class: Class,
     /// Whether there is a device pointer in it.
     pub has_pointer: bool,
+    /// The scalar or vector that it is, by Rust's name for scalars and CUDA's for vectors; of an
+    /// array, its elements' kind. Empty for a struct and for what is not known.
+    pub kind: &'static str,
+    /// The fields of a struct.
+    pub fields: &'static [Field],
+}
+
+/// A field of a struct. Made by `#[derive(KernelArg)]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// Where Rust places it, in bytes.
+    pub offset: usize,
+    /// How CUDA passes its type.
+    pub layout: ArgLayout,
 }
 
 /// What PTX declares a parameter as.
@@ -57,22 +73,26 @@ pub struct Expected {
 }
 
 impl ArgLayout {
-    pub(crate) const fn of_scalar<T>(class: Class) -> ArgLayout {
+    pub(crate) const fn of_scalar<T>(class: Class, kind: &'static str) -> ArgLayout {
         ArgLayout {
             size: size_of::<T>(),
             align: align_of::<T>(),
             class,
             has_pointer: false,
+            kind,
+            fields: &[],
         }
     }
 
     #[cfg_attr(not(feature = "num-complex"), allow(dead_code))]
-    pub(crate) const fn of_bytes(size: usize, align: usize) -> ArgLayout {
+    pub(crate) const fn of_bytes(size: usize, align: usize, kind: &'static str) -> ArgLayout {
         ArgLayout {
             size,
             align,
             class: Class::Bytes,
             has_pointer: false,
+            kind,
+            fields: &[],
         }
     }
 
@@ -90,6 +110,8 @@ impl ArgLayout {
             align: element.align,
             class: Class::Bytes,
             has_pointer: element.has_pointer,
+            kind: element.kind,
+            fields: element.fields,
         }
     }
 
@@ -101,13 +123,17 @@ impl ArgLayout {
     /// While the crate compiles: where CUDA would place a field elsewhere.
     #[must_use]
     #[track_caller]
-    pub const fn of_struct<T>(fields: &[(usize, ArgLayout, &str)]) -> ArgLayout {
+    pub const fn of_struct<T>(fields: &'static [Field]) -> ArgLayout {
         let mut end = 0_usize;
         let mut align = 1;
         let mut has_pointer = false;
         let mut index = 0;
         while index < fields.len() {
-            let (offset, field, name) = fields[index];
+            let Field {
+                name,
+                offset,
+                layout: field,
+            } = fields[index];
             let expected = end.next_multiple_of(field.align);
             if offset != expected {
                 let text = Text::new()
@@ -129,6 +155,10 @@ impl ArgLayout {
             has_pointer |= field.has_pointer;
             index += 1;
         }
+        // An alignment that only Rust knows (repr(align)) is the user's word for __align__.
+        if align_of::<T>() > align {
+            align = align_of::<T>();
+        }
         let size = end.next_multiple_of(align);
         if size != size_of::<T>() {
             let text = Text::new()
@@ -143,17 +173,13 @@ impl ArgLayout {
                 .text("))]");
             panic!("{}", text.as_str());
         }
-        // An alignment that only Rust knows (repr(align)) is the user's word for __align__.
-        let align = if align_of::<T>() > align {
-            align_of::<T>()
-        } else {
-            align
-        };
         ArgLayout {
             size,
             align,
             class: Class::Bytes,
             has_pointer,
+            kind: "",
+            fields,
         }
     }
 }
@@ -257,13 +283,13 @@ const fn cure(found: &ArgLayout, expected: &Expected) -> &'static str {
 
 /// A text put together in a constant.
 #[derive(Clone, Copy)]
-struct Text {
+pub(crate) struct Text {
     bytes: [u8; 1024],
     len: usize,
 }
 
 impl Text {
-    const fn new() -> Text {
+    pub(crate) const fn new() -> Text {
         Text {
             bytes: [0; 1024],
             len: 0,
@@ -271,7 +297,7 @@ impl Text {
     }
 
     /// Appends a text; what does not fit is left out, and only a message grows shorter by it.
-    const fn text(mut self, text: &str) -> Text {
+    pub(crate) const fn text(mut self, text: &str) -> Text {
         let bytes = text.as_bytes();
         if self.len + bytes.len() > self.bytes.len() {
             return self;
@@ -285,7 +311,7 @@ impl Text {
         self
     }
 
-    const fn number(self, number: usize) -> Text {
+    pub(crate) const fn number(self, number: usize) -> Text {
         let mut digits = [0_u8; 20];
         let mut first = digits.len();
         let mut rest = number;
@@ -303,7 +329,7 @@ impl Text {
         }
     }
 
-    const fn as_str(&self) -> &str {
+    pub(crate) const fn as_str(&self) -> &str {
         match std::str::from_utf8(self.bytes.split_at(self.len).0) {
             Ok(text) => text,
             Err(_) => "the layouts differ",

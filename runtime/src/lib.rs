@@ -227,6 +227,7 @@ mod arg;
 mod call;
 mod cell;
 mod contract;
+mod counterpart;
 mod declaration;
 mod device;
 mod driver;
@@ -257,9 +258,12 @@ pub mod __private {
         call::{Call, Finish, Span, launch},
         cell::KernelCell,
         contract::{AnyField, Extents, Field, Int, ViewOf},
+        counterpart::{
+            Counterpart, CounterpartField, LayoutOf, NoLayout, check_access, check_fields,
+        },
         declaration::{Declaration, Image, Param},
         kernel::{Arguments, Declared, NoView},
-        layout::{ArgLayout, Class, Expected, check_element, check_layout},
+        layout::{ArgLayout, Class, Expected, Field as ArgField, check_element, check_layout},
         params::Params,
     };
 }

@@ -11,7 +11,7 @@ mod parse;
 mod preprocess;
 mod words;
 
-pub(crate) use model::{Enum, Field, Kernel, Param, Pointee, Scalar, Source, Struct, Type, Vector};
+pub(crate) use model::{Enum, Kernel, Param, Scalar, Source, Struct, Type, Vector};
 pub(crate) use words::vector;
 
 /// Reads a whole text.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Source {
     pub(crate) kernels: Vec<Kernel>,
+    /// The names of the structs, in whatever namespace.
+    pub(crate) structs: Vec<String>,
     /// Whether there may be kernels that cannot be seen here, from other files or macros.
     pub(crate) open: bool,
 }
@@ -101,6 +103,8 @@ pub(crate) struct Struct {
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) ty: Type,
+    /// The type as written.
+    pub(crate) text: String,
     pub(crate) line: u32,
 }
 

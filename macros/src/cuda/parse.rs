@@ -16,8 +16,8 @@ pub(super) fn source(unit: &Unit<'_>) -> Source {
         branches: Vec::new(),
         packs: unit.packs,
         source: Source {
-            kernels: Vec::new(),
             open: unit.open,
+            ..Source::default()
         },
     };
     parser.run();
@@ -232,13 +232,13 @@ impl<'t, 'a> Parser<'t, 'a> {
 
     fn kernel(&self, tokens: &[Token<'a>]) -> Option<Kernel> {
         let mut at = 0;
-        let is_template = tokens.first()?.is("template");
+        // Without a list it is an instance of a template that stands elsewhere.
+        let is_template = tokens.first()?.is("template") && tokens.get(1)?.is("<");
+        if tokens.first()?.is("template") {
+            at = 1;
+        }
         if is_template {
-            if !tokens.get(1)?.is("<") {
-                // An instance of a template that is declared elsewhere.
-                return None;
-            }
-            at = 1 + angles_length(&tokens[1..]);
+            at += angles_length(&tokens[1..]);
         }
         let mut names = None;
         while let Some(token) = tokens.get(at) {
@@ -255,7 +255,7 @@ impl<'t, 'a> Parser<'t, 'a> {
                 if tokens.get(at).is_some_and(|next| next.is("(")) {
                     at += group_length(&tokens[at..]);
                 }
-            } else if token.is_word() && !is_function_word(token.text) {
+            } else if token.is("::") || token.is_word() && !is_function_word(token.text) {
                 let length = path_length(&tokens[at..]);
                 names = Some((at, length));
                 at += length;
@@ -438,6 +438,9 @@ impl<'t, 'a> Parser<'t, 'a> {
                 line: head.name.map_or(tokens[at].line, |name| name.line),
             }))
         };
+        if let (Some(name), Type::Struct(_)) = (head.name, &ty) {
+            self.source.structs.push(name.text.to_owned());
+        }
         self.define(head.name, ty.clone());
         Some(ty)
     }
@@ -503,7 +506,8 @@ impl<'t, 'a> Parser<'t, 'a> {
             specified -= 1;
         }
         let base = self.names.declared(&member[..specified]).ty;
-        push_field(fields, declared.name?, declared.ty)?;
+        let text = shown_type(&member[..declared.head], &[]);
+        push_field(fields, declared.name?, declared.ty, text)?;
         loop {
             if let [equals, value @ ..] = rest
                 && equals.is("=")
@@ -519,7 +523,8 @@ impl<'t, 'a> Parser<'t, 'a> {
             }
             let next = self.names.another(&base, behind);
             rest = behind.get(next.length..)?;
-            push_field(fields, next.name?, next.ty)?;
+            let text = shown_type(&member[..specified], &behind[..next.head]);
+            push_field(fields, next.name?, next.ty, text)?;
         }
     }
 
@@ -534,7 +539,7 @@ impl<'t, 'a> Parser<'t, 'a> {
     }
 }
 
-fn push_field(fields: &mut Vec<Field>, name: Token<'_>, ty: Type) -> Option<()> {
+fn push_field(fields: &mut Vec<Field>, name: Token<'_>, ty: Type, text: String) -> Option<()> {
     // A field whose type is not known leaves the others where nobody knows.
     if matches!(ty, Type::Unknown | Type::Void) {
         return None;
@@ -542,6 +547,7 @@ fn push_field(fields: &mut Vec<Field>, name: Token<'_>, ty: Type) -> Option<()> 
     fields.push(Field {
         name: name.text.to_owned(),
         ty,
+        text,
         line: name.line,
     });
     Some(())

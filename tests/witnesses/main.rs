@@ -1,0 +1,3 @@
+//! What contradicts a declaration, and what does not.
+
+mod right;
