@@ -578,10 +578,19 @@ mod tests {
             .entry _ZN4math5scaleEPff(.param .u64 y, .param .f32 a) {}";
         assert_eq!(errors("safe fn relu(y: &mut [f32], n: i32);", ptx), []);
         assert_eq!(errors("safe fn scale(y: &mut [f32], a: f32);", ptx), []);
-        assert_eq!(errors("#[name(\"math::scale\")] safe fn f(y: &mut [f32], a: f32);", ptx), []);
+        assert_eq!(
+            errors(
+                "#[name(\"math::scale\")] safe fn f(y: &mut [f32], a: f32);",
+                ptx
+            ),
+            []
+        );
         let (at, message) = error("safe fn relu();", ptx);
         assert_eq!(at, "()");
-        assert!(message.starts_with("`relu` declares 0 parameters"), "{message}");
+        assert!(
+            message.starts_with("`relu` declares 0 parameters"),
+            "{message}"
+        );
     }
 
     #[test]
@@ -589,7 +598,10 @@ mod tests {
         let ptx = ".entry _Z3addPf(.param .u64 x) {} .entry _Z3addPd(.param .u64 x) {}
             .weak .entry _Z3addIiEvPT_(.param .u64 x) {}";
         assert_eq!(errors("safe fn add(x: &mut [f64]);", ptx), []);
-        assert_eq!(errors("#[name(\"add<int>\")] safe fn add(x: &mut [i32]);", ptx), []);
+        assert_eq!(
+            errors("#[name(\"add<int>\")] safe fn add(x: &mut [i32]);", ptx),
+            []
+        );
         let (at, message) = error("safe fn add(x: &mut [u8]);", ptx);
         assert_eq!(at, "add");
         assert_eq!(

@@ -556,7 +556,9 @@ mod tests {
             "{out}"
         );
         assert!(
-            out.contains("name: \"at\", offset: ::core::mem::offset_of!(P, at), layout: __FIELD1.0,"),
+            out.contains(
+                "name: \"at\", offset: ::core::mem::offset_of!(P, at), layout: __FIELD1.0,"
+            ),
             "{out}"
         );
         assert!(

@@ -340,13 +340,16 @@ fn overloads_and_instances_are_told_apart() {
          template <> __global__ void t<int>(int* x) {}",
     );
     let shown: Vec<String> = source.kernels.iter().map(ToString::to_string).collect();
-    assert_eq!(shown, [
+    assert_eq!(
+        shown,
+        [
             "k(float*)",
             "k(double*)",
             "t(T*)",
             "t<float>(float*)",
             "t<int>(int*)"
-        ]);
+        ]
+    );
     assert_eq!(source.kernels[1].line, 2);
 }
 

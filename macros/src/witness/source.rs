@@ -78,7 +78,8 @@ fn no_kernel(subject: &Subject<'_>, cuda: &Cuda) -> Option<Contradiction> {
         .map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
     let listed = match names.len() {
         0 => "; it has none".to_owned(),
-        1..=8 => format!("; it has {}", describe::list(&names)),
+        1..=8 if meant.is_empty() => format!("; it has {}", describe::list(&names)),
+        1..=8 => format!(" it has {}", describe::list(&names)),
         _ => String::new(),
     };
     let file = &cuda.shown;

@@ -93,10 +93,22 @@ const SPELLINGS: [(&str, &str); 73] = [
 const OTHERS: [(&str, &str); 10] = [
     ("c_saxpy", "n: u32, a: f32, x: &[f32], y: &mut [f32]"),
     ("m_saxpy", "n: u32, a: f32, x: &[f32], y: &mut [f32]"),
-    ("c_bounded", "in_: &[f32], out: &mut [f32], rows: i32, cols: i32, invert: bool"),
-    ("deep::er::m_scoped", "p: Pair, k: i64, x: &[f64], y: &mut [f64]"),
-    ("m_add<float>", "x: &[f32], y: &[f32], z: &mut [f32], n: i32"),
-    ("m_add<double>", "x: &[f64], y: &[f64], z: &mut [f64], n: i32"),
+    (
+        "c_bounded",
+        "in_: &[f32], out: &mut [f32], rows: i32, cols: i32, invert: bool",
+    ),
+    (
+        "deep::er::m_scoped",
+        "p: Pair, k: i64, x: &[f64], y: &mut [f64]",
+    ),
+    (
+        "m_add<float>",
+        "x: &[f32], y: &[f32], z: &mut [f32], n: i32",
+    ),
+    (
+        "m_add<double>",
+        "x: &[f64], y: &[f64], z: &mut [f64], n: i32",
+    ),
     ("m_add<int>", "x: &[i32], y: &[i32], z: &mut [i32], n: i32"),
     ("m_over", "y: &mut [f32]"),
     ("m_over", "y: &mut [f64]"),
@@ -112,7 +124,11 @@ fn artifact(arch: &str) -> Artifact {
     let source = std::fs::read_to_string(&absolute).unwrap();
     let module = ptx::Module::parse(&source).unwrap();
     Artifact {
-        place: Place { shown: "signatures.ptx".to_owned(), absolute, variables: Vec::new() },
+        place: Place {
+            shown: "signatures.ptx".to_owned(),
+            absolute,
+            variables: Vec::new(),
+        },
         text: Arc::new(Text { source, module }),
     }
 }
@@ -121,7 +137,11 @@ fn source() -> Cuda {
     let absolute = folder().join("tests/witnesses/signatures.cu");
     let text = std::fs::read_to_string(&absolute).unwrap();
     Cuda {
-        place: Some(Place { shown: "signatures.cu".to_owned(), absolute, variables: Vec::new() }),
+        place: Some(Place {
+            shown: "signatures.cu".to_owned(),
+            absolute,
+            variables: Vec::new(),
+        }),
         shown: "signatures.cu".to_owned(),
         source: Arc::new(cuda::read(&text)),
     }
@@ -130,9 +150,16 @@ fn source() -> Cuda {
 /// All right declarations: the name of the kernel and its parameters.
 fn declarations() -> Vec<(String, String)> {
     let spelled = SPELLINGS.iter().flat_map(|(spelling, ty)| {
-        ["c", "m"].map(|mark| (format!("{mark}_{spelling}"), format!("v: {ty}, out: &mut [i32]")))
+        ["c", "m"].map(|mark| {
+            (
+                format!("{mark}_{spelling}"),
+                format!("v: {ty}, out: &mut [i32]"),
+            )
+        })
     });
-    let others = OTHERS.iter().map(|(name, params)| (name.to_string(), params.to_string()));
+    let others = OTHERS
+        .iter()
+        .map(|(name, params)| (name.to_string(), params.to_string()));
     spelled.chain(others).collect()
 }
 
@@ -145,14 +172,23 @@ enum Witness {
     Code,
 }
 
-const WITNESSES: [Witness; 4] = [Witness::Header, Witness::Name, Witness::Source, Witness::Code];
+const WITNESSES: [Witness; 4] = [
+    Witness::Header,
+    Witness::Name,
+    Witness::Source,
+    Witness::Code,
+];
 
 /// Each witness that contradicts, with its first message.
 fn heard(name: &str, params: &str, artifact: &Artifact, cuda: &Cuda) -> Vec<(Witness, String)> {
     let block = format!("unsafe extern \"C\" {{ #[name({name:?})] unsafe fn k({params}); }}");
     let declarations = input::declarations(block.parse().unwrap());
-    let [parsed] = declarations.kernels.as_slice() else { panic!("{block}") };
-    let Some(kernel) = &parsed.kernel else { panic!("{block}") };
+    let [parsed] = declarations.kernels.as_slice() else {
+        panic!("{block}")
+    };
+    let Some(kernel) = &parsed.kernel else {
+        panic!("{block}")
+    };
     let mut report = Report::default();
     let entry = check::against(&parsed.outline, kernel, artifact, &mut report);
     let mut heard = Vec::new();
@@ -199,14 +235,22 @@ fn parts(params: &str) -> Parts {
         .unwrap()
         .iter()
         .map(|argument| {
-            let syn::FnArg::Typed(argument) = argument else { panic!("{params}") };
-            (argument.pat.to_token_stream().to_string(), crate::describe::ty(&argument.ty))
+            let syn::FnArg::Typed(argument) = argument else {
+                panic!("{params}")
+            };
+            (
+                argument.pat.to_token_stream().to_string(),
+                crate::describe::ty(&argument.ty),
+            )
         })
         .collect()
 }
 
 fn joined(parts: &Parts) -> String {
-    let all: Vec<String> = parts.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+    let all: Vec<String> = parts
+        .iter()
+        .map(|(name, ty)| format!("{name}: {ty}"))
+        .collect();
     all.join(", ")
 }
 
@@ -256,7 +300,10 @@ fn mistakes(params: &str) -> Vec<(&'static str, String)> {
             None => ("", ty.as_str()),
         };
         let close = if open.is_empty() { "" } else { "]" };
-        for (kind, scalar) in ["other width", "other class", "other sign"].into_iter().zip(other(elem)) {
+        for (kind, scalar) in ["other width", "other class", "other sign"]
+            .into_iter()
+            .zip(other(elem))
+        {
             if let Some(scalar) = scalar {
                 with(kind, index, format!("{open}{scalar}{close}"));
             }
@@ -267,7 +314,11 @@ fn mistakes(params: &str) -> Vec<(&'static str, String)> {
             _ => {}
         }
         if !open.is_empty() {
-            with("other pointee", index, format!("{open}{}]", other_pointee(elem)));
+            with(
+                "other pointee",
+                index,
+                format!("{open}{}]", other_pointee(elem)),
+            );
             with("integer for a pointer", index, "u64".to_owned());
         } else if matches!(elem, "u64" | "i64" | "usize") {
             with("pointer for an integer", index, "&[f32]".to_owned());
@@ -371,9 +422,16 @@ fn mistakes_are_caught_by_the_first_witness_that_can() {
             let table = table(&counts);
             println!("{arch}, {names}\n\n{table}");
             for (kind, count) in &counts {
-                assert!(count.missed.is_empty(), "{arch}: {kind}: {:?}", count.missed);
+                assert!(
+                    count.missed.is_empty(),
+                    "{arch}: {kind}: {:?}",
+                    count.missed
+                );
             }
-            assert!(docs.contains(&table), "docs/witnesses.md has other counts than:\n{table}");
+            assert!(
+                docs.contains(&table),
+                "docs/witnesses.md has other counts than:\n{table}"
+            );
         }
     }
 }
@@ -383,11 +441,13 @@ fn mistakes_are_caught_by_the_first_witness_that_can() {
 fn messages_name_both_places_and_the_cure() {
     let (artifact, cuda) = (artifact("sm_75"), source());
     let said = |name: &str, params: &str| -> Vec<String> {
-        heard(name, params, &artifact, &cuda).into_iter().map(|(_, message)| message).collect()
+        heard(name, params, &artifact, &cuda)
+            .into_iter()
+            .map(|(_, message)| message)
+            .collect()
     };
-    let line = |text: &str, wanted: &str| {
-        text.lines().position(|line| line.contains(wanted)).unwrap() + 1
-    };
+    let line =
+        |text: &str, wanted: &str| text.lines().position(|line| line.contains(wanted)).unwrap() + 1;
     let ptx_line = |wanted: &str| line(&artifact.text.source, wanted);
     let cu = std::fs::read_to_string(folder().join("tests/witnesses/signatures.cu")).unwrap();
     assert_eq!(
@@ -405,18 +465,32 @@ fn messages_name_both_places_and_the_cure() {
             ),
         ]
     );
-    let [source, code] = &said("c_float_ptr", "v: &[f32], out: &mut [i32]")[..] else { panic!() };
+    let [source, code] = &said("c_float_ptr", "v: &[f32], out: &mut [i32]")[..] else {
+        panic!()
+    };
     assert!(source.ends_with(
         "declares `float* v`: the kernel may write to it: write `&mut [f32]`, or `const` in the kernel \
          if it only reads"
     ), "{source}");
-    assert!(code.contains("but the kernel writes to it at signatures.ptx:"), "{code}");
+    assert!(
+        code.contains("but the kernel writes to it at signatures.ptx:"),
+        "{code}"
+    );
     assert!(code.ends_with(": write `&mut [f32]`"), "{code}");
-    let [_, code] = &said("c_double_cptr", "v: u64, out: &mut [i32]")[..] else { panic!() };
-    assert!(code.contains("takes it for an address, reading there at signatures.ptx:"), "{code}");
+    let [_, code] = &said("c_double_cptr", "v: u64, out: &mut [i32]")[..] else {
+        panic!()
+    };
+    assert!(
+        code.contains("takes it for an address, reading there at signatures.ptx:"),
+        "{code}"
+    );
     assert!(code.ends_with("write `v: &[f64]`"), "{code}");
-    let [_, code] = &said("c_double_cptr", "v: &[f32], out: &mut [i32]")[..] else { panic!() };
+    let [_, code] = &said("c_double_cptr", "v: &[f32], out: &mut [i32]")[..] else {
+        panic!()
+    };
     assert!(code.contains("8 bytes at once"), "{code}");
-    let [_, code] = &said("c_float_cptr", "v: &[f64], out: &mut [i32]")[..] else { panic!() };
+    let [_, code] = &said("c_float_cptr", "v: &[f64], out: &mut [i32]")[..] else {
+        panic!()
+    };
     assert!(code.contains("elements of `f32`"), "{code}");
 }
