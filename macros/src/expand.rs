@@ -47,8 +47,21 @@ pub(crate) struct Subject<'a> {
     pub(crate) file: &'a str,
     /// `None` if the crate is built with signatures only.
     pub(crate) entry: Option<&'a ptx::Entry>,
+    /// What the witnesses found, unless the crate is built with signatures only.
+    pub(crate) heard: Heard,
+}
+
+/// What is known of a kernel beside its PTX.
+#[derive(Default)]
+pub(crate) struct Heard {
     /// What the compiler is to compare besides, as items.
     pub(crate) claims: TokenStream,
+    /// The kernel's name in C++, and the types of its parameters if its mangled name holds them.
+    pub(crate) cpp: Option<(String, Option<String>)>,
+    /// The CUDA source, as the user calls it.
+    pub(crate) source: Option<String>,
+    /// Which parameters the code certainly never writes through.
+    pub(crate) read_only: Vec<bool>,
 }
 
 /// The items of a kernel, and what belongs into the hidden `const` beside its image.
@@ -582,12 +595,14 @@ impl Subject<'_> {
             let ty = describe::ty(&param.ty);
             let place = self.layout(index);
             let [offset, size, align] = [place.offset, place.size, place.align].map(plain);
+            let pass = self.pass_of(index, param);
             quote_spanned! {ours()=>
                 #krate::__private::Param {
-                    name: #name, ty: #ty, offset: #offset, size: #size, align: #align,
+                    name: #name, ty: #ty, offset: #offset, size: #size, align: #align, pass: #pass,
                 }
             }
         });
+        let cpp = self.cpp();
         let params_size = plain(self.params_size());
         let requires = self.kernel.requires.iter().map(describe::expr);
         let block = dims(self.kernel.block.as_ref().map(|block| block.dims));
@@ -619,10 +634,63 @@ impl Subject<'_> {
                             reqntid: #reqntid,
                             maxntid: #maxntid,
                             may_alias: &[#(#may_alias),*],
+                            cpp: #cpp,
                         });
                     &CELL
                 }
             }
+        }
+    }
+
+    /// How a parameter is passed, with the layout of its type where it has one.
+    fn pass_of(&self, index: usize, param: &Param) -> TokenStream {
+        let krate = self.krate;
+        let layout = |ty: &Type| {
+            quote_spanned! {ours()=>
+                {
+                    #[allow(unused_imports)]
+                    use #krate::__private::NoLayout as _;
+                    #krate::__private::LayoutOf::<#ty>::LAYOUT
+                }
+            }
+        };
+        let (elem, written) = match &param.taken {
+            Taken::Value { ty, .. } => {
+                let layout = layout(ty);
+                return quote_spanned! {ours()=> #krate::__private::Pass::Value(#layout) };
+            }
+            Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
+            Taken::Optional { elem } => (elem, false),
+        };
+        let layout = layout(elem);
+        let read_only = self.heard.read_only.get(index).copied().unwrap_or(false);
+        quote_spanned! {ours()=>
+            #krate::__private::Pass::Array {
+                written: #written,
+                read_only: #read_only,
+                size: ::core::mem::size_of::<#elem>(),
+                element: #layout,
+            }
+        }
+    }
+
+    fn cpp(&self) -> TokenStream {
+        let krate = self.krate;
+        let option = |text: Option<&String>| match text {
+            Some(text) => quote_spanned! {ours()=> ::core::option::Option::Some(#text) },
+            None => quote_spanned! {ours()=> ::core::option::Option::None },
+        };
+        let entry = self.entry_name();
+        let name = self.heard.cpp.as_ref().map_or(&entry, |(name, _)| name);
+        let params = option(
+            self.heard
+                .cpp
+                .as_ref()
+                .and_then(|(_, params)| params.as_ref()),
+        );
+        let source = option(self.heard.source.as_ref());
+        quote_spanned! {ours()=>
+            #krate::__private::Cpp { name: #name, params: #params, source: #source }
         }
     }
 
@@ -911,7 +979,7 @@ impl Subject<'_> {
         let params = self.kernel.params.iter().enumerate();
         params
             .map(|(index, param)| self.claim(index, param))
-            .chain([self.claims.clone()])
+            .chain([self.heard.claims.clone()])
             .collect()
     }
 

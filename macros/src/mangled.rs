@@ -50,6 +50,13 @@ fn parameter_list(demangled: &str) -> Option<usize> {
     None
 }
 
+/// `float*, int` of `_Z4reluPfi`.
+pub(crate) fn parameters(symbol: &str) -> Option<String> {
+    let demangled = demangle(symbol)?;
+    let list = demangled.get(parameter_list(&demangled)? + 1..)?;
+    Some(list.strip_suffix(')')?.to_owned())
+}
+
 /// `add` and `<float>` of `add<float>`.
 fn split_instance(name: &str) -> (&str, &str) {
     name.split_at(name.find('<').unwrap_or(name.len()))

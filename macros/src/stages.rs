@@ -5,7 +5,7 @@ use proc_macro2::TokenStream;
 use crate::artifact::{self, Artifact, Cuda, Found};
 use crate::check;
 use crate::claims;
-use crate::expand::{self, Items, Subject};
+use crate::expand::{self, Heard, Items, Subject};
 use crate::input::{self, Declarations, Options};
 use crate::kernel::{Kernel, Outline, Parsed};
 use crate::report::Report;
@@ -96,14 +96,21 @@ fn whole(
     report: &mut Report,
 ) -> Option<Items> {
     let (options, found) = (files.options, files.found?);
-    let mut claims = TokenStream::new();
+    let mut heard = Heard::default();
     let entry = match found {
         Found::Module(artifact) => {
             let entry = check::against(outline, kernel, artifact, report);
             if let Some(entry) = entry.filter(|_| report.is_empty()) {
                 let subject = witness::Subject::new(outline, kernel, entry, artifact);
                 witness::check(&subject, files.cuda, options.deny_unused, report);
-                claims = claims::of(&options.krate, &subject, files.cuda);
+                heard = Heard {
+                    claims: claims::of(&options.krate, &subject, files.cuda),
+                    cpp: subject.cpp(files.cuda),
+                    source: files
+                        .cuda
+                        .and_then(|cuda| Some(cuda.place.as_ref()?.shown.clone())),
+                    read_only: subject.read_only(),
+                };
             }
             entry
         }
@@ -116,7 +123,7 @@ fn whole(
             kernel,
             file: shown(found),
             entry,
-            claims,
+            heard,
         })
     })
 }

@@ -1,5 +1,7 @@
 //! What `#[kernel]` hands over: a kernel as declared and as found in its PTX.
 
+use crate::layout::ArgLayout;
+
 /// A declared kernel. Made by `#[kernel]`.
 #[derive(Debug)]
 pub struct Declaration {
@@ -29,6 +31,19 @@ pub struct Declaration {
     pub maxntid: Option<[u32; 3]>,
     /// Pairs of parameters that may overlap though one is written, the lower index first.
     pub may_alias: &'static [(usize, usize)],
+    /// What the kernel is to C++.
+    pub cpp: Cpp,
+}
+
+/// A kernel as C++ names it. Made by `#[kernel]`.
+#[derive(Debug)]
+pub struct Cpp {
+    /// Its name with namespaces and template arguments.
+    pub name: &'static str,
+    /// The types of its parameters, if its name in the PTX says them.
+    pub params: Option<&'static str>,
+    /// The file that declares it, as the declaration names it.
+    pub source: Option<&'static str>,
 }
 
 impl Declaration {
@@ -78,6 +93,26 @@ pub struct Param {
     pub size: usize,
     /// Its alignment in bytes.
     pub align: usize,
+    /// How it is passed.
+    pub pass: Pass,
+}
+
+/// How an argument is passed. Made by `#[kernel]`.
+#[derive(Debug)]
+pub enum Pass {
+    /// By value.
+    Value(Option<ArgLayout>),
+    /// By the address of its first element.
+    Array {
+        /// Whether the declaration lets the kernel write.
+        written: bool,
+        /// Whether the kernel's code certainly does not write, whatever its types say.
+        read_only: bool,
+        /// The size of an element in bytes.
+        size: usize,
+        /// How CUDA passes an element by value, if it does.
+        element: Option<ArgLayout>,
+    },
 }
 
 impl Param {

@@ -115,6 +115,15 @@ impl ArgLayout {
         }
     }
 
+    /// The same without its fields, which are not those that C++ gives the struct.
+    #[must_use]
+    pub const fn opaque(self) -> ArgLayout {
+        ArgLayout {
+            fields: &[],
+            ..self
+        }
+    }
+
     /// The layout of a `#[repr(C)]` struct: its fields in order, with the place that Rust gives
     /// each, its layout and its name.
     ///

@@ -239,6 +239,7 @@ mod load;
 mod params;
 mod pointer;
 mod vector;
+mod verify;
 
 pub use arg::KernelArg;
 pub use device::device;
@@ -261,9 +262,10 @@ pub mod __private {
         counterpart::{
             Counterpart, CounterpartField, LayoutOf, NoLayout, check_access, check_fields,
         },
-        declaration::{Declaration, Image, Param},
+        declaration::{Cpp, Declaration, Image, Param, Pass},
         kernel::{Arguments, Declared, NoView},
         layout::{ArgLayout, Class, Expected, Field as ArgField, check_element, check_layout},
         params::Params,
+        verify::{declaration, verify},
     };
 }

@@ -1,3 +1,4 @@
 //! What contradicts a declaration, and what does not.
 
+mod compiler;
 mod right;

@@ -11,6 +11,7 @@ use num_complex::Complex;
 
 #[derive(Clone, Copy, KernelArg)]
 #[repr(C, align(4))]
+#[kernel_arg(opaque)]
 pub(crate) struct Half2 {
     pub(crate) low: f16,
     pub(crate) high: f16,
@@ -19,6 +20,7 @@ pub(crate) struct Half2 {
 /// `__nv_fp8_e4m3` is a struct of one byte.
 #[derive(Clone, Copy, KernelArg)]
 #[repr(C)]
+#[kernel_arg(opaque)]
 pub(crate) struct Fp8 {
     pub(crate) bits: u8,
 }
@@ -93,12 +95,14 @@ pub(crate) struct ArrayInside {
 /// A union of a float, a double and an int.
 #[derive(Clone, Copy, KernelArg)]
 #[repr(C)]
+#[kernel_arg(opaque)]
 pub(crate) struct Either {
     pub(crate) bits: u64,
 }
 
 #[derive(Clone, Copy, KernelArg)]
 #[repr(C)]
+#[kernel_arg(opaque)]
 pub(crate) struct Packed {
     pub(crate) bytes: [u8; 5],
 }
@@ -106,6 +110,7 @@ pub(crate) struct Packed {
 /// Two fields of 3 and 29 bits.
 #[derive(Clone, Copy, KernelArg)]
 #[repr(C)]
+#[kernel_arg(opaque)]
 pub(crate) struct Bits {
     pub(crate) word: u32,
 }
@@ -120,6 +125,7 @@ pub(crate) struct Derived {
 /// A struct without fields has a byte in C++.
 #[derive(Clone, Copy, KernelArg)]
 #[repr(C)]
+#[kernel_arg(opaque)]
 pub(crate) struct Empty {
     pub(crate) byte: u8,
 }
@@ -307,7 +313,7 @@ macro_rules! declare {
 }
 
 #[allow(dead_code)]
-mod sm_75 {
+pub(crate) mod sm_75 {
     declare!("../ptx/tests/corpus/signatures.nvcc13.sm_75.ptx");
 }
 

@@ -16,6 +16,7 @@ use quote::ToTokens;
 use crate::artifact::{Artifact, Cuda};
 use crate::describe;
 use crate::kernel::{Kernel, Outline};
+use crate::mangled;
 use crate::report::Report;
 
 /// One thing that is wrong.
@@ -53,6 +54,25 @@ impl<'a> Subject<'a> {
             // Code that cannot be read is no witness; the header was read.
             flow: entry.flow(&artifact.text.source).ok(),
         }
+    }
+
+    /// The kernel's name in C++, and the types of its parameters if its name in the PTX holds them.
+    pub(crate) fn cpp(&self, cuda: Option<&Cuda>) -> Option<(String, Option<String>)> {
+        if let Some(signature) = name::signature(self.entry.name()) {
+            let instance = signature
+                .instance
+                .as_ref()
+                .map(|instance| format!("<{instance}>"));
+            let name = format!("{}{}", signature.path(), instance.unwrap_or_default());
+            return Some((name, mangled::parameters(self.entry.name())));
+        }
+        Some((source::kernel(self, cuda?)?.path(), None))
+    }
+
+    /// Which parameters the code certainly never writes through.
+    pub(crate) fn read_only(&self) -> Vec<bool> {
+        let flow = self.flow.iter().flat_map(ptx::Flow::params);
+        flow.map(ptx::ParamFlow::is_read_only).collect()
     }
 
     fn name(&self) -> String {
