@@ -425,6 +425,12 @@ mod tests {
     }
 
     #[test]
+    fn out_dir_needs_a_build_script() {
+        let message = error(&syn::parse_quote!(concat!(env!("OUT_DIR"), "/vector.ptx")));
+        assert!(message.contains("this crate has no build.rs"), "{message}");
+    }
+
+    #[test]
     fn a_missing_file_beside_its_source_says_how_to_make_it() {
         let source = File::new("made.cu", "");
         let ptx = source.0.with_extension("ptx");

@@ -67,7 +67,7 @@ pub(crate) fn rewrite(requirement: &TokenStream, structs: &[&Ident], krate: &Pat
 
 /// `Field(g.n).get()` of `g.n`, where `g` was just taken from `tokens`; what a method is called on stays.
 fn rewrite_field(ident: Ident, tokens: &mut Tokens, krate: &Path) -> TokenStream {
-    let span = ident.span().resolved_at(crate::expand::ours());
+    let span = ident.span().resolved_at(crate::span::ours());
     match chain(ident, tokens) {
         Chain::Field(chain) => quote_spanned! {span=> #krate::__private::Field(#chain).get() },
         Chain::Other(chain) => chain,
@@ -133,7 +133,7 @@ fn rewrite_literal(literal: Literal, krate: &Path) -> TokenStream {
     };
     // What does not fit was refused by `check`.
     let value = Literal::i128_unsuffixed(integer.base10_parse().unwrap_or(i128::MAX));
-    let span = literal.span().resolved_at(crate::expand::ours());
+    let span = literal.span().resolved_at(crate::span::ours());
     quote_spanned! {span=> #krate::__private::Int::new(#value) }
 }
 

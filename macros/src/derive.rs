@@ -11,9 +11,9 @@ use syn::{
 };
 
 use crate::describe;
-use crate::expand::{at, located, ours};
 use crate::kernel::unraw;
 use crate::report::Report;
+use crate::span::{at, located, ours};
 use crate::value;
 
 /// `#[derive(KernelArg)]`.

@@ -21,8 +21,11 @@ mod kernel;
 mod lifetime;
 mod mangled;
 mod report;
+mod span;
 mod stages;
 mod suggest;
+#[cfg(test)]
+mod tests;
 mod value;
 mod witness;
 

@@ -18,7 +18,7 @@ fn rename(tokens: TokenStream, found: &mut bool) -> TokenStream {
                 let name = tokens.next();
                 if matches!(&name, Some(TokenTree::Ident(ident)) if ident == "_") {
                     *found = true;
-                    let span = crate::expand::ours();
+                    let span = crate::span::ours();
                     let mut quote = Punct::new('\'', Spacing::Joint);
                     quote.set_span(span);
                     renamed.extend([TokenTree::from(quote), Ident::new("__a", span).into()]);

@@ -10,7 +10,10 @@
 )]
 
 use std::{
+    cell::Cell,
+    ffi::c_void,
     fmt::{self, Write},
+    mem::ManuallyDrop,
     ptr,
 };
 
@@ -20,10 +23,11 @@ use gridcall_view::{
 };
 
 use crate::{
+    cell::KernelCell,
     contract::{Extents, Int},
     driver::DriverCode,
-    error::{ArgumentError, LaunchError, LaunchErrorKind, LoadErrorKind},
-    kernel::{Arguments, Declared},
+    error::{ArgumentError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind},
+    kernel::{Arguments, Declared, Safety},
     launch::{Dims, Launch},
     load::Loaded,
     params::Params,
@@ -37,68 +41,127 @@ pub fn launch<A: Arguments>(
     launch: Launch,
 ) -> Result<(), LaunchError> {
     let kernel = A::Declared::cell();
-    let kernel = match kernel.find(stream) {
-        Ok(loaded) => loaded,
-        Err(error) => {
-            return Err(LaunchError::of_load(kernel.declaration().kernel, error));
+    match kernel.find(stream) {
+        Ok(loaded) => launch_loaded(loaded, stream, launch, arguments),
+        Err(error) => Err(not_loaded(kernel, error)),
+    }
+}
+
+/// Launches a kernel that is loaded in the stream's context.
+#[inline(always)]
+pub(crate) fn launch_loaded<A: Arguments>(
+    kernel: &Loaded,
+    stream: &CudaStream,
+    launch: Launch,
+    arguments: A,
+) -> Result<(), LaunchError> {
+    let safe = <A::Declared as Declared>::Safety::SAFE;
+    let dims = begin(kernel, stream, launch, safe)?;
+    let call = Call::new(kernel, StreamRef::from(stream), dims);
+    let mut arguments = arguments;
+    let mut params = arguments.check(&call)?;
+    if dims.is_empty() {
+        return Ok(());
+    }
+    if !A::ARRAYS {
+        // SAFETY: the parameters are those of these arguments.
+        return unsafe { arguments.run(&call, &mut params) };
+    }
+    if call.mixed.get() || !is_alone(stream) {
+        // SAFETY: the parameters are those of these arguments.
+        return unsafe { launch_in_order(kernel, stream, dims.numbers(), arguments, &mut params) };
+    }
+    // SAFETY: cudarc orders nothing now, and what decides that is the same for the stream and for
+    // all arrays. `Call::finish` looks again, and waits.
+    let alone = unsafe { StreamRef::from(stream).alone() };
+    // SAFETY: the parameters are those of these arguments.
+    unsafe { arguments.run(&Call::new(kernel, alone, dims), &mut params) }
+}
+
+/// The end of a launch whose arrays are to be ordered with what other streams do.
+///
+/// # Safety
+///
+/// As for [`Arguments::run`].
+#[inline(never)]
+unsafe fn launch_in_order<A: Arguments>(
+    kernel: &Loaded,
+    stream: &CudaStream,
+    dims: [u32; 7],
+    arguments: A,
+    params: &mut A::Params,
+) -> Result<(), LaunchError> {
+    let dims = Dims::from_numbers(dims);
+    let call = Call::new(kernel, StreamRef::from(stream), dims);
+    // SAFETY: the caller vouches for the parameters.
+    unsafe { arguments.run(&call, params) }
+}
+
+/// Whether cudarc neither waits for, nor records, uses of arrays on this stream.
+#[inline(always)]
+fn is_alone(stream: &CudaStream) -> bool {
+    !stream.context().is_managing_stream_synchronization()
+}
+
+/// Makes the stream's context current, and checks all that does not depend on arguments.
+#[inline(always)]
+fn begin(
+    kernel: &Loaded,
+    stream: &CudaStream,
+    launch: Launch,
+    safe: bool,
+) -> Result<Dims, LaunchError> {
+    let context = stream.context();
+    if let Err(earlier) = context.check_err() {
+        return Err(error(kernel, LaunchErrorKind::Earlier(earlier)));
+    }
+    let mut current = ptr::null_mut();
+    // SAFETY: `current` takes the answer.
+    let code = unsafe { (kernel.driver.ctx_get_current)(&raw mut current) };
+    if code.result().is_err() || current != context.cu_ctx() {
+        bind(kernel, stream)?;
+    }
+    if safe {
+        let mut capturing = 0;
+        // SAFETY: the stream is borrowed, its context current; `capturing` takes the answer.
+        let code =
+            unsafe { (kernel.driver.stream_is_capturing)(stream.cu_stream(), &raw mut capturing) };
+        if let Err(code) = code.result() {
+            return Err(refused(kernel, "cuStreamIsCapturing", code, String::new()));
         }
-    };
-    let call = Call::begin(kernel, stream, launch)?;
-    arguments.run(&call)
+        if capturing != 0 {
+            return Err(error(kernel, LaunchErrorKind::Capturing));
+        }
+    }
+    match Dims::resolve(launch, kernel) {
+        Ok(dims) => Ok(dims),
+        Err(geometry) => Err(error(kernel, LaunchErrorKind::Geometry(geometry))),
+    }
 }
 
 /// One launch, while its arguments are described, checked, acquired and released.
+///
+/// No method hands a reference to it to a function that is not inlined: it exists in registers.
 #[derive(Debug)]
 pub struct Call<'a> {
     kernel: &'a Loaded,
     stream: StreamRef<'a>,
     dims: Dims,
+    /// Whether an array was described that Rust's borrow rules do not guard.
+    unguarded: Cell<bool>,
+    /// Whether an array was described whose tracker is not the stream's.
+    mixed: Cell<bool>,
 }
 
 impl<'a> Call<'a> {
-    /// Makes the stream's context current, and checks all that does not depend on arguments.
     #[inline(always)]
-    pub(crate) fn begin(
-        kernel: &'a Loaded,
-        stream: &'a CudaStream,
-        launch: Launch,
-    ) -> Result<Call<'a>, LaunchError> {
-        let context = stream.context();
-        let failed = |kind| Err(LaunchError::new(kernel.declaration.kernel, kind));
-        if let Err(earlier) = context.check_err() {
-            return failed(LaunchErrorKind::Earlier(earlier));
-        }
-        let mut current = ptr::null_mut();
-        // SAFETY: `current` takes the answer.
-        let code = unsafe { (kernel.driver.ctx_get_current)(&raw mut current) };
-        if (code.result().is_err() || current != context.cu_ctx())
-            && let Err(source) = context.bind_to_thread()
-        {
-            let ordinal = context.ordinal();
-            let error = LoadErrorKind::Context { ordinal, source }.into();
-            return failed(LaunchErrorKind::Load(error));
-        }
-        if kernel.declaration.safe {
-            let mut capturing = 0;
-            // SAFETY: the stream is borrowed, its context current; `capturing` takes the answer.
-            let code = unsafe {
-                (kernel.driver.stream_is_capturing)(stream.cu_stream(), &raw mut capturing)
-            };
-            if let Err(code) = code.result() {
-                let explanation = String::new();
-                return failed(driver_error("cuStreamIsCapturing", code, explanation));
-            }
-            if capturing != 0 {
-                return failed(LaunchErrorKind::Capturing);
-            }
-        }
-        match Dims::resolve(launch, kernel) {
-            Ok(dims) => Ok(Call {
-                kernel,
-                stream: StreamRef::from(stream),
-                dims,
-            }),
-            Err(error) => failed(LaunchErrorKind::Geometry(error)),
+    fn new(kernel: &'a Loaded, stream: StreamRef<'a>, dims: Dims) -> Call<'a> {
+        Call {
+            kernel,
+            stream,
+            dims,
+            unguarded: Cell::new(false),
+            mixed: Cell::new(false),
         }
     }
 
@@ -112,8 +175,8 @@ impl<'a> Call<'a> {
         array: &V,
     ) -> Result<Span, LaunchError> {
         match array.describe() {
-            Ok(view) => self.span::<T>(index, align, &view),
-            Err(error) => Err(self.argument(index, ArgumentError::View(error))),
+            Ok(view) => self.span::<T>(index, align, view),
+            Err(error) => Err(view_error(self.kernel, index, error)),
         }
     }
 
@@ -126,11 +189,9 @@ impl<'a> Call<'a> {
         array: &mut V,
     ) -> Result<Span, LaunchError> {
         match array.describe_mut() {
-            Ok(view) if view.is_read_only() => {
-                Err(self.argument(index, ArgumentError::View(ViewErrorKind::ReadOnly.into())))
-            }
-            Ok(view) => self.span::<T>(index, align, &view),
-            Err(error) => Err(self.argument(index, ArgumentError::View(error))),
+            Ok(view) if view.is_read_only() => Err(read_only(self.kernel, index)),
+            Ok(view) => self.span::<T>(index, align, view),
+            Err(error) => Err(view_error(self.kernel, index, error)),
         }
     }
 
@@ -149,52 +210,38 @@ impl<'a> Call<'a> {
     }
 
     #[inline(always)]
-    fn span<T>(&self, index: usize, align: usize, view: &View<'_>) -> Result<Span, LaunchError> {
-        let elsewhere = match view.place() {
-            Place::Context { context, .. } => context != self.stream.context(),
-            Place::Device(device) => device != self.stream.device(),
-            Place::Everywhere => false,
-            _ => true,
-        };
+    fn span<T>(&self, index: usize, align: usize, view: View<'_>) -> Result<Span, LaunchError> {
+        let mut elsewhere = false;
+        if view.tracker() != self.stream.tracker() {
+            self.mixed.set(true);
+            elsewhere = match view.place() {
+                Place::Context { context, .. } => differ(context, self.stream.context()),
+                Place::Device(device) => device != self.stream.device(),
+                Place::Everywhere => false,
+                _ => true,
+            };
+        }
         let pointer = view.pointer();
         if elsewhere || !view.is_contiguous() || pointer & (align as u64 - 1) != 0 {
-            return Err(self.refuse(index, align, view, elsewhere));
+            let unfit = Unfit {
+                pointer,
+                layout: view.layout(),
+                place: view.place(),
+                elsewhere,
+                stream: self.stream.device(),
+                align,
+            };
+            return Err(unfit.explain(self.kernel, index));
+        }
+        if !view.is_exclusive() {
+            self.unguarded.set(true);
         }
         Ok(Span {
             pointer,
             len: view.len(),
-            bytes: view.len().saturating_mul(size_of::<T>()) as u64,
+            element: size_of::<T>(),
             exclusive: view.is_exclusive(),
         })
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn refuse(&self, index: usize, align: usize, view: &View<'_>, elsewhere: bool) -> LaunchError {
-        let stream = self.stream.device();
-        let error = match (view.place(), view.layout()) {
-            (Place::Context { device, .. }, _) if elsewhere && device == stream => {
-                ArgumentError::OtherContext { device }
-            }
-            (Place::Context { device: array, .. } | Place::Device(array), _) if elsewhere => {
-                ArgumentError::OtherDevice { array, stream }
-            }
-            (_, Layout::Strided { shape, strides }) if !view.is_contiguous() => {
-                let kind = ViewErrorKind::NotContiguous {
-                    shape: shape.to_vec(),
-                    strides: strides.to_vec(),
-                };
-                ArgumentError::View(kind.into())
-            }
-            _ if elsewhere => ArgumentError::View(ViewError::other(
-                "the array is in a place that is not known",
-            )),
-            _ => ArgumentError::Misaligned {
-                found: 1 << view.pointer().trailing_zeros(),
-                needed: align,
-            },
-        };
-        self.argument(index, error)
     }
 
     /// Refuses arrays that overlap where the kernel writes to one of them; each with its
@@ -206,32 +253,11 @@ impl<'a> Call<'a> {
         &self,
         arrays: &[(usize, Span, bool); N],
     ) -> Result<(), LaunchError> {
-        if arrays.iter().all(|(_, array, _)| array.exclusive) {
-            return Ok(());
+        if self.unguarded.get() {
+            check_disjoint(self.kernel, arrays)
+        } else {
+            Ok(())
         }
-        self.check_disjoint(arrays)
-    }
-
-    #[inline(never)]
-    fn check_disjoint(&self, arrays: &[(usize, Span, bool)]) -> Result<(), LaunchError> {
-        for (position, &(index, array, written)) in arrays.iter().enumerate() {
-            for &(other_index, other, other_written) in &arrays[..position] {
-                if (written || other_written)
-                    && !(array.exclusive && other.exclusive)
-                    && array.overlaps(&other)
-                    && !self
-                        .kernel
-                        .declaration
-                        .may_alias
-                        .contains(&(other_index, index))
-                {
-                    let other = self.kernel.declaration.params[other_index].name;
-                    let error = ArgumentError::Overlap { other, other_index };
-                    return Err(self.argument(index, error));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// The grid, for contracts.
@@ -257,34 +283,9 @@ impl<'a> Call<'a> {
 
     /// The error of a contract that does not hold, with what its names stand for.
     #[must_use]
-    #[cold]
-    #[inline(never)]
-    pub fn requirement(&self, index: usize, values: &[(&str, &dyn fmt::Display)]) -> LaunchError {
-        let mut text = String::new();
-        for (position, (name, value)) in values.iter().enumerate() {
-            let separator = match position {
-                0 => "",
-                _ if position + 1 == values.len() => " and ",
-                _ => ", ",
-            };
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{separator}{name} is {value}");
-        }
-        if values.is_empty() {
-            text += "it does not hold";
-        }
-        let requirement = self.kernel.declaration.requires[index];
-        self.error(LaunchErrorKind::Requirement {
-            requirement,
-            values: text,
-        })
-    }
-
-    /// Whether there is nothing to launch.
-    #[must_use]
     #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.dims.is_empty()
+    pub fn requirement(&self, index: usize, values: &[(&str, &dyn fmt::Display)]) -> LaunchError {
+        unmet(self.kernel, index, values)
     }
 
     /// Makes the stream wait for the last write of an array that the kernel reads.
@@ -297,9 +298,10 @@ impl<'a> Call<'a> {
     where
         'a: 'v,
     {
-        array
-            .acquire(self.stream)
-            .map_err(|e| self.argument(index, ArgumentError::View(e)))
+        match array.acquire(self.stream) {
+            Ok(guard) => Ok(guard),
+            Err(error) => Err(view_error(self.kernel, index, error)),
+        }
     }
 
     /// Makes the stream wait for the last uses of an array that the kernel writes.
@@ -312,9 +314,10 @@ impl<'a> Call<'a> {
     where
         'a: 'v,
     {
-        array
-            .acquire_mut(self.stream)
-            .map_err(|e| self.argument(index, ArgumentError::View(e)))
+        match array.acquire_mut(self.stream) {
+            Ok(guard) => Ok(guard),
+            Err(error) => Err(view_error(self.kernel, index, error)),
+        }
     }
 
     /// Makes the stream wait for the last write of an array, if there is one.
@@ -345,130 +348,306 @@ impl<'a> Call<'a> {
         &self,
         params: &mut Params<SIZE>,
     ) -> Result<(), LaunchError> {
-        let Dims {
-            grid,
-            block,
-            shared_mem_bytes,
-        } = self.dims;
-        let grid = [grid.x, grid.y, grid.z];
-        let block = [block.x, block.y, block.z];
         let stream: CUstream = self.stream.raw().cast();
         // SAFETY: `begin` made the kernel's context current and found it to be the stream's,
         // which is borrowed; the caller vouches for the arguments.
-        let code = unsafe { params.launch(self.kernel, grid, block, shared_mem_bytes, stream) };
+        let code = unsafe { params.launch(self.kernel, self.dims, stream) };
         if let Err(code) = code.result() {
-            let explanation = self.kernel.explain();
-            return Err(self.error(driver_error("cuLaunchKernel", code, explanation)));
+            return Err(not_launched(self.kernel, code));
         }
         if self.kernel.synchronous {
-            return self.synchronise(params.bytes());
+            // SAFETY: the stream is borrowed and its context current.
+            unsafe { synchronise(self.kernel, stream, self.dims.numbers(), params.bytes()) }?;
         }
         Ok(())
     }
 
-    /// Waits for the kernel, and tells all that is known of it if it failed.
-    #[cold]
-    #[inline(never)]
-    fn synchronise(&self, params: &[u8]) -> Result<(), LaunchError> {
-        // SAFETY: the stream is borrowed and its context current.
-        let code = unsafe { (self.kernel.driver.stream_synchronize)(self.stream.raw().cast()) };
-        let Err(code) = code.result() else {
-            return Ok(());
-        };
-        let declaration = self.kernel.declaration;
-        let Dims {
-            grid,
-            block,
-            shared_mem_bytes,
-        } = self.dims;
-        Err(self.error(LaunchErrorKind::Fault {
-            file: declaration.file,
-            line: declaration.line,
-            code,
-            grid: [grid.x, grid.y, grid.z],
-            block: [block.x, block.y, block.z],
-            shared_mem_bytes,
-            arguments: declaration.describe_arguments(params),
-        }))
-    }
-
     /// Begins the end: each guard must be finished now that the kernel is enqueued.
     #[inline(always)]
-    pub fn finish(&self) -> Finish<'_, 'a> {
-        Finish {
-            call: self,
-            error: None,
+    pub fn finish(&self) -> Finish<'a> {
+        let stream = self.stream.raw().cast();
+        let mut error = None;
+        if self.stream.is_alone() && !self.stream.native().is_some_and(is_alone) {
+            // Another thread made a second stream since the launch began.
+            // SAFETY: the stream is borrowed and its context current.
+            error = unsafe { wait(self.kernel, stream) }.err();
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn argument(&self, index: usize, error: ArgumentError) -> LaunchError {
-        let param = &self.kernel.declaration.params[index];
-        self.error(LaunchErrorKind::Argument {
-            index,
-            name: param.name,
-            ty: param.ty,
-            error,
-        })
-    }
-
-    #[cold]
-    fn error(&self, kind: LaunchErrorKind) -> LaunchError {
-        LaunchError::new(self.kernel.declaration.kernel, kind)
-    }
-}
-
-#[cold]
-fn driver_error(call: &'static str, code: DriverCode, explanation: String) -> LaunchErrorKind {
-    if code.breaks_context() {
-        return LaunchErrorKind::Broken(code);
-    }
-    LaunchErrorKind::Driver {
-        call,
-        code,
-        explanation,
+        Finish {
+            kernel: self.kernel,
+            stream,
+            error: ManuallyDrop::new(error),
+        }
     }
 }
 
 /// Finishes the guards of a launch. All of them, whatever happens: each stands for another array.
 #[derive(Debug)]
 #[must_use]
-pub struct Finish<'c, 'a> {
-    call: &'c Call<'a>,
-    error: Option<LaunchError>,
+pub struct Finish<'a> {
+    kernel: &'a Loaded,
+    /// Borrowed for `'a`.
+    stream: CUstream,
+    /// Not dropped where a guard panics, so that it need not exist in memory.
+    error: ManuallyDrop<Option<LaunchError>>,
 }
 
-impl Finish<'_, '_> {
+impl Finish<'_> {
     /// Records the kernel's use of one array.
     #[inline(always)]
     pub fn guard(&mut self, index: usize, guard: Guard<'_>) {
         if let Err(error) = guard.finish() {
-            self.failed(index, error);
+            // SAFETY: the stream is borrowed and its context current.
+            let error = unsafe { not_recorded(self.kernel, self.stream, index, error) };
+            self.error.get_or_insert(error);
         }
     }
 
     /// The first error.
     #[inline(always)]
     pub fn result(self) -> Result<(), LaunchError> {
-        match self.error {
+        match ManuallyDrop::into_inner(self.error) {
             None => Ok(()),
             Some(error) => Err(error),
         }
     }
+}
 
+/// Whether two contexts differ. Cold, so that nothing is prepared for it: those of an array and a
+/// stream that share a tracker need not be compared.
+#[cold]
+#[inline(never)]
+fn differ(one: *mut c_void, other: *mut c_void) -> bool {
+    one != other
+}
+
+#[cold]
+#[inline(never)]
+fn error(kernel: &Loaded, kind: LaunchErrorKind) -> LaunchError {
+    LaunchError::new(kernel.declaration.kernel, kind)
+}
+
+#[cold]
+#[inline(never)]
+fn not_loaded(kernel: &KernelCell, error: LoadError) -> LaunchError {
+    LaunchError::of_load(kernel.declaration().kernel, error)
+}
+
+#[cold]
+#[inline(never)]
+fn bind(kernel: &Loaded, stream: &CudaStream) -> Result<(), LaunchError> {
+    let context = stream.context();
+    context.bind_to_thread().map_err(|source| {
+        let ordinal = context.ordinal();
+        let unbound = LoadErrorKind::Context { ordinal, source };
+        error(kernel, LaunchErrorKind::Load(unbound.into()))
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn refused(
+    kernel: &Loaded,
+    call: &'static str,
+    code: DriverCode,
+    explanation: String,
+) -> LaunchError {
+    let kind = if code.breaks_context() {
+        LaunchErrorKind::Broken(code)
+    } else {
+        LaunchErrorKind::Driver {
+            call,
+            code,
+            explanation,
+        }
+    };
+    error(kernel, kind)
+}
+
+#[cold]
+#[inline(never)]
+fn not_launched(kernel: &Loaded, code: DriverCode) -> LaunchError {
+    refused(kernel, "cuLaunchKernel", code, kernel.explain())
+}
+
+#[cold]
+#[inline(never)]
+fn argument(kernel: &Loaded, index: usize, reason: ArgumentError) -> LaunchError {
+    let param = &kernel.declaration.params[index];
+    let kind = LaunchErrorKind::Argument {
+        index,
+        name: param.name,
+        ty: param.ty,
+        error: reason,
+    };
+    error(kernel, kind)
+}
+
+#[cold]
+#[inline(never)]
+fn view_error(kernel: &Loaded, index: usize, error: ViewError) -> LaunchError {
+    argument(kernel, index, ArgumentError::View(error))
+}
+
+#[cold]
+#[inline(never)]
+fn read_only(kernel: &Loaded, index: usize) -> LaunchError {
+    view_error(kernel, index, ViewErrorKind::ReadOnly.into())
+}
+
+/// An array that cannot be an argument, in the parts that the view of it need not be kept for.
+struct Unfit<'v> {
+    pointer: u64,
+    layout: Layout<'v>,
+    place: Place,
+    elsewhere: bool,
+    /// The device of the stream.
+    stream: i32,
+    align: usize,
+}
+
+impl Unfit<'_> {
     #[cold]
     #[inline(never)]
-    fn failed(&mut self, index: usize, error: ViewError) {
-        // The use is not recorded, so nobody would wait for it: wait here. If that fails too, the
-        // context is broken, nothing runs in it any more, and its memory is gone with it.
-        let stream = self.call.stream.raw().cast();
-        // SAFETY: the stream is borrowed and its context current.
-        let _ = unsafe { (self.call.kernel.driver.stream_synchronize)(stream) };
-        let name = self.call.kernel.declaration.params[index].name;
-        let kind = LaunchErrorKind::Finish { index, name, error };
-        self.error.get_or_insert_with(|| self.call.error(kind));
+    fn explain(self, kernel: &Loaded, index: usize) -> LaunchError {
+        let stream = self.stream;
+        let reason = match (self.place, self.layout) {
+            (Place::Context { device, .. }, _) if self.elsewhere && device == stream => {
+                ArgumentError::OtherContext { device }
+            }
+            (Place::Context { device: array, .. } | Place::Device(array), _) if self.elsewhere => {
+                ArgumentError::OtherDevice { array, stream }
+            }
+            _ if self.elsewhere => ArgumentError::View(ViewError::other(
+                "the array is in a place that is not known",
+            )),
+            _ if self.pointer & (self.align as u64 - 1) != 0 => ArgumentError::Misaligned {
+                found: 1 << self.pointer.trailing_zeros(),
+                needed: self.align,
+            },
+            (_, Layout::Strided { shape, strides }) => {
+                let kind = ViewErrorKind::NotContiguous {
+                    shape: shape.to_vec(),
+                    strides: strides.to_vec(),
+                };
+                ArgumentError::View(kind.into())
+            }
+            _ => ArgumentError::View(ViewError::other("the array's layout is not known")),
+        };
+        argument(kernel, index, reason)
     }
+}
+
+#[inline(never)]
+fn check_disjoint(kernel: &Loaded, arrays: &[(usize, Span, bool)]) -> Result<(), LaunchError> {
+    let may_alias = kernel.declaration.may_alias;
+    for (position, &(index, array, written)) in arrays.iter().enumerate() {
+        for &(other_index, other, other_written) in &arrays[..position] {
+            if (written || other_written)
+                && !(array.exclusive && other.exclusive)
+                && array.overlaps(&other)
+                && !may_alias.contains(&(other_index, index))
+            {
+                let other = kernel.declaration.params[other_index].name;
+                let reason = ArgumentError::Overlap { other, other_index };
+                return Err(argument(kernel, index, reason));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+#[inline(never)]
+fn unmet(kernel: &Loaded, index: usize, values: &[(&str, &dyn fmt::Display)]) -> LaunchError {
+    let mut text = String::new();
+    for (position, (name, value)) in values.iter().enumerate() {
+        let separator = match position {
+            0 => "",
+            _ if position + 1 == values.len() => " and ",
+            _ => ", ",
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{separator}{name} is {value}");
+    }
+    if values.is_empty() {
+        text += "it does not hold";
+    }
+    let kind = LaunchErrorKind::Requirement {
+        requirement: kernel.declaration.requires[index],
+        values: text,
+    };
+    error(kernel, kind)
+}
+
+/// Waits for the kernel, and tells all that is known of it if it failed.
+///
+/// # Safety
+///
+/// The stream must live, and its context be current.
+#[cold]
+#[inline(never)]
+unsafe fn synchronise(
+    kernel: &Loaded,
+    stream: CUstream,
+    dims: [u32; 7],
+    params: &[u8],
+) -> Result<(), LaunchError> {
+    // SAFETY: the caller vouches for the stream and the context.
+    let code = unsafe { (kernel.driver.stream_synchronize)(stream) };
+    let Err(code) = code.result() else {
+        return Ok(());
+    };
+    let declaration = kernel.declaration;
+    let dims = Dims::from_numbers(dims);
+    let kind = LaunchErrorKind::Fault {
+        file: declaration.file,
+        line: declaration.line,
+        code,
+        grid: dims.grid.into(),
+        block: dims.block.into(),
+        shared_mem_bytes: dims.shared_mem_bytes,
+        arguments: declaration.describe_arguments(params),
+    };
+    Err(error(kernel, kind))
+}
+
+/// Waits for the kernel.
+///
+/// # Safety
+///
+/// The stream must live, and its context be current.
+#[cold]
+#[inline(never)]
+unsafe fn wait(kernel: &Loaded, stream: CUstream) -> Result<(), LaunchError> {
+    // SAFETY: the caller vouches for the stream and the context.
+    let code = unsafe { (kernel.driver.stream_synchronize)(stream) };
+    code.result()
+        .map_err(|code| refused(kernel, "cuStreamSynchronize", code, String::new()))
+}
+
+/// Waits for the kernel, since nobody else would: its use of an array is not recorded.
+///
+/// # Safety
+///
+/// The stream must live, and its context be current.
+#[cold]
+#[inline(never)]
+unsafe fn not_recorded(
+    kernel: &Loaded,
+    stream: CUstream,
+    index: usize,
+    reason: ViewError,
+) -> LaunchError {
+    // If that fails too, the context is broken, nothing runs in it any more, and its memory is
+    // gone with it.
+    // SAFETY: the caller vouches for the stream and the context.
+    let _ = unsafe { (kernel.driver.stream_synchronize)(stream) };
+    let kind = LaunchErrorKind::Finish {
+        index,
+        name: kernel.declaration.params[index].name,
+        error: reason,
+    };
+    error(kernel, kind)
 }
 
 /// An array that has been described and checked: contiguous elements at an address.
@@ -476,7 +655,8 @@ impl Finish<'_, '_> {
 pub struct Span {
     pointer: u64,
     len: usize,
-    bytes: u64,
+    /// The size of an element in bytes; 0 for an array that was left out.
+    element: usize,
     exclusive: bool,
 }
 
@@ -484,8 +664,8 @@ impl Span {
     /// What stands for an array that was left out: the null pointer, and no elements.
     const ABSENT: Span = Span {
         pointer: 0,
-        len: usize::MAX,
-        bytes: 0,
+        len: 0,
+        element: 0,
         exclusive: true,
     };
 
@@ -496,18 +676,20 @@ impl Span {
 
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        if self.is_absent() { 0 } else { self.len }
+        self.len
     }
 
     #[inline(always)]
     pub(crate) fn is_absent(&self) -> bool {
-        self.len == usize::MAX
+        self.element == 0
     }
 
     fn overlaps(&self, other: &Span) -> bool {
-        self.pointer < other.pointer.saturating_add(other.bytes)
-            && other.pointer < self.pointer.saturating_add(self.bytes)
-            && self.bytes > 0
-            && other.bytes > 0
+        self.pointer < other.end() && other.pointer < self.end() && self.len > 0 && other.len > 0
+    }
+
+    fn end(&self) -> u64 {
+        let bytes = self.len.saturating_mul(self.element) as u64;
+        self.pointer.saturating_add(bytes)
     }
 }

@@ -272,6 +272,12 @@ impl Extents {
     }
 }
 
+impl fmt::Display for Extents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}, {}, {})", self.x, self.y, self.z)
+    }
+}
+
 impl From<Grid> for Extents {
     #[inline(always)]
     fn from(grid: Grid) -> Extents {

@@ -72,8 +72,8 @@ impl Declaration {
 pub struct Image {
     /// The PTX file, as the declaration names it.
     pub path: &'static str,
-    /// Its text, with a NUL behind it.
-    pub ptx: &'static str,
+    /// Its text, as it is in the file.
+    pub ptx: &'static [u8],
     /// Its `.version`.
     pub version: (u32, u32),
     /// Its `.target`, with options.

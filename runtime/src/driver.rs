@@ -96,7 +96,10 @@ fn open() -> Result<Driver, LoadError> {
     let library = unsafe { Library::new(LIBRARY) }.map_err(|error| {
         LoadError::from(LoadErrorKind::NoDriver {
             library: LIBRARY,
-            reason: error.to_string(),
+            // The loader's own words are one level down.
+            reason: std::error::Error::source(&error)
+                .unwrap_or(&error)
+                .to_string(),
         })
     })?;
     macro_rules! function {

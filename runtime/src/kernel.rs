@@ -6,7 +6,7 @@ use cudarc::driver::{CudaContext, CudaStream, sys::CUfunction};
 use gridcall_view::{AsDeviceView, AsDeviceViewMut, Guard, StreamRef, View, ViewError};
 
 use crate::{
-    call::Call,
+    call::{Call, launch_loaded},
     cell::KernelCell,
     error::{LaunchError, LaunchErrorKind, LoadError},
     launch::Launch,
@@ -56,10 +56,24 @@ pub struct Safe;
 #[derive(Clone, Copy, Debug)]
 pub struct Unsafe;
 
+/// What [`Safe`] and [`Unsafe`] say to the compiler.
+pub trait Safety {
+    /// Whether every caller is safe.
+    const SAFE: bool;
+}
+
+impl Safety for Safe {
+    const SAFE: bool = true;
+}
+
+impl Safety for Unsafe {
+    const SAFE: bool = false;
+}
+
 /// A declaration. Implemented by `#[kernel]`.
 pub trait Declared {
     /// [`Safe`] or [`Unsafe`].
-    type Safety;
+    type Safety: Safety;
 
     /// The kernel and where it is loaded.
     fn cell() -> &'static KernelCell;
@@ -69,17 +83,35 @@ pub trait Declared {
 ///
 /// # Safety
 ///
-/// `run` must take every step of the launch path in order, for the kernel of `Declared`.
+/// `check` and `run` must take every step of the launch path in order, for the kernel of
+/// `Declared`.
 pub unsafe trait Arguments {
     /// The declaration that these are arguments of.
     type Declared: Declared;
 
-    /// Takes the launch from its description to its end.
+    /// The parameters, packed: `Params<_>`.
+    type Params;
+
+    /// Whether any of the arguments is an array.
+    const ARRAYS: bool;
+
+    /// Describes the arrays, checks and packs all arguments. Enqueues nothing.
+    ///
+    /// # Errors
+    ///
+    /// If one of them cannot be what the kernel takes.
+    fn check(&mut self, call: &Call<'_>) -> Result<Self::Params, LaunchError>;
+
+    /// Acquires the arrays, enqueues the kernel, and finishes.
     ///
     /// # Errors
     ///
     /// If any of the steps fails.
-    fn run(self, call: &Call<'_>) -> Result<(), LaunchError>;
+    ///
+    /// # Safety
+    ///
+    /// `params` must be what `check` returned for the same arguments and stream.
+    unsafe fn run(self, call: &Call<'_>, params: &mut Self::Params) -> Result<(), LaunchError>;
 }
 
 impl<D: Declared> Kernel<D, D::Safety> {
@@ -202,8 +234,7 @@ impl<D, S> Kernel<D, S> {
         {
             return Err(self.other_context(stream));
         }
-        let call = Call::begin(&self.loaded, stream, launch)?;
-        arguments.run(&call)
+        launch_loaded(&self.loaded, stream, launch, arguments)
     }
 
     #[cold]

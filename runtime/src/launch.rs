@@ -168,6 +168,20 @@ impl From<(u32, u32, u32)> for Grid {
     }
 }
 
+impl From<Grid> for [u32; 3] {
+    #[inline(always)]
+    fn from(grid: Grid) -> [u32; 3] {
+        [grid.x, grid.y, grid.z]
+    }
+}
+
+impl From<Block> for [u32; 3] {
+    #[inline(always)]
+    fn from(block: Block) -> [u32; 3] {
+        [block.x, block.y, block.z]
+    }
+}
+
 impl From<u32> for Block {
     #[inline(always)]
     fn from(x: u32) -> Block {
@@ -313,6 +327,39 @@ impl Dims {
             block,
             shared_mem_bytes: launch.shared_mem_bytes,
         })
+    }
+
+    /// The numbers alone, to be handed to a function that is not inlined: the `Dims` itself then
+    /// need not exist in memory.
+    #[inline(always)]
+    pub(crate) fn numbers(&self) -> [u32; 7] {
+        let Dims {
+            grid,
+            block,
+            shared_mem_bytes,
+        } = self;
+        [
+            grid.x,
+            grid.y,
+            grid.z,
+            block.x,
+            block.y,
+            block.z,
+            *shared_mem_bytes,
+        ]
+    }
+
+    pub(crate) fn from_numbers(numbers: [u32; 7]) -> Dims {
+        let [x, y, z, block_x, block_y, block_z, shared_mem_bytes] = numbers;
+        Dims {
+            grid: Grid { x, y, z },
+            block: Block {
+                x: block_x,
+                y: block_y,
+                z: block_z,
+            },
+            shared_mem_bytes,
+        }
     }
 
     #[inline(always)]

@@ -320,13 +320,14 @@ impl Module {
             log.as_mut_ptr().cast(),
             ptr::without_provenance_mut(log.len()),
         ];
+        let text = [declaration.image.ptx, b"\0"].concat();
         let mut handle = ptr::null_mut();
-        // SAFETY: the image ends with a NUL; the log is as long as its size option says, and both
+        // SAFETY: the text ends with a NUL; the log is as long as its size option says, and both
         // outlive the call; the context is current.
         let code = unsafe {
             (driver.module_load_data_ex)(
                 &raw mut handle,
-                declaration.image.ptx.as_ptr().cast(),
+                text.as_ptr().cast(),
                 2,
                 options.as_mut_ptr(),
                 values.as_mut_ptr(),

@@ -2,9 +2,9 @@
 
 use std::ffi::c_void;
 
-use crate::{
-    arg::KernelArg, call::Span, declaration::Declaration, driver::DriverCode, load::Loaded,
-};
+use cudarc::driver::sys::CUstream;
+
+use crate::{arg::KernelArg, call::Span, driver::DriverCode, launch::Dims, load::Loaded};
 
 /// The parameters of a kernel as the device gets them: each at its offset, padding zero.
 ///
@@ -52,41 +52,21 @@ impl<const SIZE: usize> Params<SIZE> {
     pub(crate) unsafe fn launch(
         &mut self,
         kernel: &Loaded,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared_mem_bytes: u32,
-        stream: cudarc::driver::sys::CUstream,
+        dims: Dims,
+        stream: CUstream,
     ) -> DriverCode {
         /// `CU_LAUNCH_PARAM_BUFFER_POINTER`, `_SIZE` and `_END`.
         const BUFFER_POINTER: *mut c_void = std::ptr::without_provenance_mut(1);
         const BUFFER_SIZE: *mut c_void = std::ptr::without_provenance_mut(2);
         const END: *mut c_void = std::ptr::null_mut();
-        let launch = |params: *mut *mut c_void, extra: *mut *mut c_void| {
-            // SAFETY: the caller vouches for kernel, stream and context; `params` and `extra`
-            // describe a block that is laid out as the kernel's own, and the driver has read them
-            // when the call returns.
-            unsafe {
-                (kernel.driver.launch_kernel)(
-                    kernel.function,
-                    grid[0],
-                    grid[1],
-                    grid[2],
-                    block[0],
-                    block[1],
-                    block[2],
-                    shared_mem_bytes,
-                    stream,
-                    params,
-                    extra,
-                )
-            }
-        };
         let none = std::ptr::null_mut();
         if SIZE == 0 {
-            return launch(none, none);
+            // SAFETY: the kernel takes no parameters; the caller vouches for all else.
+            return unsafe { launch(kernel, dims, stream, none, none) };
         }
         if !kernel.packed {
-            return self.launch_by_pointers(kernel.declaration, |params| launch(params, none));
+            // SAFETY: the block is this one's; the caller vouches for all else.
+            return unsafe { launch_by_pointers(kernel, dims.numbers(), stream, &mut self.bytes) };
         }
         let mut size = SIZE;
         let mut extra = [
@@ -96,33 +76,76 @@ impl<const SIZE: usize> Params<SIZE> {
             (&raw mut size).cast(),
             END,
         ];
-        launch(none, extra.as_mut_ptr())
-    }
-
-    /// One pointer for each parameter, where the driver lays the block out otherwise.
-    #[cold]
-    fn launch_by_pointers(
-        &mut self,
-        declaration: &Declaration,
-        launch: impl FnOnce(*mut *mut c_void) -> DriverCode,
-    ) -> DriverCode {
-        let base = self.bytes.as_mut_ptr();
-        // The offsets lie within the block: the macro took both from one PTX entry.
-        let pointer = |offset: usize| base.wrapping_add(offset).cast::<c_void>();
-        let params = declaration.params;
-        let mut few = [std::ptr::null_mut(); 64];
-        if params.len() <= few.len() {
-            for (place, param) in few.iter_mut().zip(params) {
-                *place = pointer(param.offset);
-            }
-            return launch(few.as_mut_ptr());
-        }
-        let mut many: Vec<_> = params.iter().map(|param| pointer(param.offset)).collect();
-        launch(many.as_mut_ptr())
+        // SAFETY: `extra` describes a block that is laid out as the kernel's own; the caller
+        // vouches for all else.
+        unsafe { launch(kernel, dims, stream, none, extra.as_mut_ptr()) }
     }
 
     #[cold]
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
+}
+
+/// `cuLaunchKernel`. The driver has read the parameters when it returns.
+///
+/// # Safety
+///
+/// As for [`Params::launch`]; `params` or `extra` must describe the kernel's parameters.
+#[inline(always)]
+unsafe fn launch(
+    kernel: &Loaded,
+    dims: Dims,
+    stream: CUstream,
+    params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> DriverCode {
+    // SAFETY: the caller vouches for all of it.
+    unsafe {
+        (kernel.driver.launch_kernel)(
+            kernel.function,
+            dims.grid.x,
+            dims.grid.y,
+            dims.grid.z,
+            dims.block.x,
+            dims.block.y,
+            dims.block.z,
+            dims.shared_mem_bytes,
+            stream,
+            params,
+            extra,
+        )
+    }
+}
+
+/// One pointer for each parameter, where the driver lays the block out otherwise.
+///
+/// # Safety
+///
+/// As for [`Params::launch`]; `bytes` must be the kernel's parameter block.
+#[cold]
+#[inline(never)]
+unsafe fn launch_by_pointers(
+    kernel: &Loaded,
+    dims: [u32; 7],
+    stream: CUstream,
+    bytes: &mut [u8],
+) -> DriverCode {
+    let dims = Dims::from_numbers(dims);
+    let base = bytes.as_mut_ptr();
+    // The offsets lie within the block: the macro took both from one PTX entry.
+    let pointer = |offset: usize| base.wrapping_add(offset).cast::<c_void>();
+    let params = kernel.declaration.params;
+    let none = std::ptr::null_mut();
+    let mut few = [none; 64];
+    if params.len() <= few.len() {
+        for (place, param) in few.iter_mut().zip(params) {
+            *place = pointer(param.offset);
+        }
+        // SAFETY: there is a pointer for each parameter; the caller vouches for all else.
+        return unsafe { launch(kernel, dims, stream, few.as_mut_ptr(), none.cast()) };
+    }
+    let mut many: Vec<_> = params.iter().map(|param| pointer(param.offset)).collect();
+    // SAFETY: as above.
+    unsafe { launch(kernel, dims, stream, many.as_mut_ptr(), none.cast()) }
 }

@@ -115,11 +115,7 @@ pub mod kernels {
 
     #[test]
     fn it_compiles() {
-        drop(format!(
-            "{:p} {:p}",
-            julia::load as fn(_) -> _,
-            maybe::load as fn(_) -> _
-        ));
+        assert_eq!(size_of_val(&julia::load) + size_of_val(&maybe::load), 0);
         let grid = Grid {
             origin: 0.0,
             step: 0.1,

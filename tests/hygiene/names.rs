@@ -172,6 +172,38 @@ fn uses_of_macros(
     .launch(stream, cover(1))
 }
 
+/// A struct that borrows, and pointers.
+mod lifetimes {
+    use gridcall::{DevicePointer, KernelArg, cover, kernel};
+
+    #[derive(Clone, Copy, KernelArg)]
+    #[repr(C)]
+    struct Table<'a, T: Copy> {
+        data: DevicePointer<'a, T>,
+        len: u32,
+    }
+
+    #[kernel(ptx = "../kernels/structs.ptx")]
+    #[requires(t.len <= 10, out.len() >= t.len)]
+    unsafe fn look(t: Table<'_, f32>, out: &mut [f32]);
+
+    #[kernel(ptx = "../kernels/vector.ptx")]
+    #[name("saxpy")]
+    unsafe fn pointers(n: u32, a: f32, x: *const f32, y: *mut f32);
+
+    fn uses(
+        stream: &gridcall::cudarc::driver::CudaStream,
+        table: Table<'_, f32>,
+        out: &mut gridcall::cudarc::driver::CudaSlice<f32>,
+    ) -> Result<(), gridcall::LaunchError> {
+        // SAFETY: never called; that it compiles is the test.
+        unsafe { look(stream, cover(1), table, &mut *out) }?;
+        let named = look { t: table, out };
+        // SAFETY: as above.
+        unsafe { named.launch(stream, cover(1)) }
+    }
+}
+
 /// What `#[cfg]` takes away is not compared, and its parts go with it.
 #[kernel(ptx = "../kernels/vector.ptx")]
 unsafe extern "C" {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gridcall::{
     LaunchErrorKind, cover,
-    cudarc::driver::{CudaStream, DriverError, sys::CUresult},
+    cudarc::driver::{CudaContext, CudaStream, DriverError, sys::CUresult},
 };
 
 use crate::{
@@ -139,11 +139,47 @@ fn parts_written_on_several_streams_are_seen_by_a_reader_of_all() {
 }
 
 #[test]
+fn a_write_through_another_object_of_the_context_is_waited_for() {
+    let device = device!();
+    // This object knows of no second stream, and the other of no array.
+    let other = CudaContext::new(0).unwrap();
+    let (here, there) = (device.default_stream(), other.new_stream().unwrap());
+    let mut y = here.alloc_zeros::<f32>(N).unwrap();
+    let mut out = here.alloc_zeros::<f32>(N).unwrap();
+    here.synchronize().unwrap();
+    slow_add(&there, (BLOCKS, 256), &mut y, 1.0, LONG).unwrap();
+    copy(&here, cover(N), &y, &mut out, COUNT).unwrap();
+    assert_eq!(here.clone_dtoh(&out).unwrap(), vec![1.0; N]);
+
+    slow_add(&there, (BLOCKS, 256), &mut y, 1.0, LONG).unwrap();
+    drop(y);
+    let z = here.alloc_zeros::<f32>(N).unwrap();
+    there.synchronize().unwrap();
+    assert_eq!(here.clone_dtoh(&z).unwrap(), vec![0.0; N]);
+}
+
+#[test]
+fn a_read_through_another_object_of_the_context_is_waited_for() {
+    let device = device!();
+    let other = CudaContext::new(0).unwrap();
+    let (here, there) = (device.default_stream(), other.new_stream().unwrap());
+    let mut x = here.alloc_zeros::<f32>(N).unwrap();
+    let mut out = there.alloc_zeros::<f32>(N).unwrap();
+    there.synchronize().unwrap();
+    slow_add(&here, (BLOCKS, 256), &mut x, 3.0, LONG).unwrap();
+    slow_copy(&there, cover(N), &x, &mut out, COUNT, LONG).unwrap();
+    fill(&here, cover(N), &mut x, 7.0, COUNT).unwrap();
+    assert_eq!(there.clone_dtoh(&out).unwrap(), vec![3.0; N]);
+    assert_eq!(here.clone_dtoh(&x).unwrap(), vec![7.0; N]);
+}
+
+#[test]
 fn a_stored_error_is_told_as_earlier_and_costs_no_order() {
     let device = device!();
     let [writer, reader] = streams(&device);
     let mut x = writer.alloc_zeros::<f32>(N).unwrap();
     let mut out = reader.alloc_zeros::<f32>(N).unwrap();
+    copy::load(&device).unwrap();
     slow_add(&writer, (BLOCKS, 256), &mut x, 3.0, LONG).unwrap();
 
     let stored = DriverError(CUresult::CUDA_ERROR_INVALID_HANDLE);
@@ -165,6 +201,23 @@ fn a_stored_error_is_told_as_earlier_and_costs_no_order() {
     // Told once; the next launch is made, and waits.
     copy(&reader, cover(N), &x, &mut out, COUNT).unwrap();
     assert_eq!(reader.clone_dtoh(&out).unwrap(), vec![3.0; N]);
+}
+
+#[test]
+fn the_first_launch_tells_a_stored_error_as_earlier() {
+    let device = device!();
+    let stream = device.default_stream();
+    let mut y = stream.clone_htod(&[1.0_f32; 8]).unwrap();
+    let stored = DriverError(CUresult::CUDA_ERROR_INVALID_HANDLE);
+    device.record_err(Err::<(), _>(stored));
+    let error = fill(&stream, cover(8), &mut y, 2.0, 8).unwrap_err();
+    assert!(
+        matches!(error.kind(), LaunchErrorKind::Earlier(found) if *found == stored),
+        "{error}"
+    );
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), [1.0; 8]);
+    fill(&stream, cover(8), &mut y, 2.0, 8).unwrap();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), [2.0; 8]);
 }
 
 #[test]
@@ -214,6 +267,28 @@ fn a_refused_launch_does_not_make_its_stream_wait() {
     assert!(is_busy(&writer));
     latch.release();
     assert_eq!(writer.clone_dtoh(&seen).unwrap(), [1, 0, 0, 0]);
+}
+
+#[test]
+fn a_refused_launch_does_not_make_its_array_s_stream_wait() {
+    let device = device!(alone);
+    let [owner, writer, refused] = streams(&device);
+    let mut latch = Latch::new(&device);
+    let mut seen = owner.alloc_zeros::<i32>(4).unwrap();
+    let mut sum = refused.alloc_zeros::<f32>(4).unwrap();
+    saxpy::load(&device).unwrap();
+    device.synchronize().unwrap();
+
+    latch.hold(&writer, &mut seen);
+    // SAFETY: the bits of an i32 are those of a float, and nobody computes with them.
+    let busy = unsafe { seen.transmute::<f32>(4) }.unwrap();
+    saxpy(&refused, cover(9), 9, 1.0, &busy, &mut sum).unwrap_err();
+    saxpy(&refused, cover(0), 4, 1.0, &busy, &mut sum).unwrap();
+    assert!(
+        ends(&owner),
+        "the array's own stream waits for its writer though nothing was launched"
+    );
+    assert!(is_busy(&writer));
 }
 
 #[test]

@@ -5,8 +5,11 @@ use std::{
     io::{self, Write as _},
     ops::Deref,
     process::Command,
-    sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-    thread,
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        mpsc::{self, RecvTimeoutError, Sender},
+    },
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -179,7 +182,15 @@ pub(crate) fn run_child(test: &str, variables: &[(&str, &str)]) {
 pub(crate) struct Latch {
     word: *mut i32,
     held: Option<Arc<CudaStream>>,
+    watch: Option<Watch>,
     _memory: PinnedHostSlice<i32>,
+}
+
+/// Lets a kernel go that nobody let go in time, as where a launch returns only when the kernel ends:
+/// the test fails then, and does not hang.
+struct Watch {
+    over: Sender<()>,
+    thread: JoinHandle<()>,
 }
 
 impl Latch {
@@ -196,6 +207,7 @@ impl Latch {
         Latch {
             word,
             held: None,
+            watch: None,
             _memory: memory,
         }
     }
@@ -206,6 +218,7 @@ impl Latch {
         // latch, whose drop waits for the kernel; nothing but the kernel reads it.
         let flag = unsafe { BorrowedView::<i32>::new(self.word as u64, 1, Place::Everywhere) };
         self.held = Some(stream.clone());
+        self.watch = Some(Watch::start(self.word as usize));
         // SAFETY: one thread writes `seen[0]`; the host releases the kernel at the latest when
         // the latch is dropped.
         unsafe { spin_flag(stream, (1, 1), &flag, seen) }.unwrap();
@@ -224,13 +237,30 @@ impl Drop for Latch {
         if let Some(stream) = self.held.take() {
             let _ = stream.synchronize();
         }
+        if let Some(Watch { over, thread }) = self.watch.take() {
+            drop(over);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Watch {
+    fn start(word: usize) -> Watch {
+        let (over, rest) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            if let Err(RecvTimeoutError::Timeout) = rest.recv_timeout(Duration::from_secs(60)) {
+                // SAFETY: the latch, which owns the word, joins this thread when it is dropped.
+                unsafe { (word as *mut i32).write_volatile(1) };
+            }
+        });
+        Watch { over, thread }
     }
 }
 
 /// Whether all that is enqueued on the stream ends, with time enough for any machine.
 pub(crate) fn ends(stream: &CudaStream) -> bool {
     let event = stream.record_event(None).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(30);
     while !event.try_is_complete().unwrap() {
         if Instant::now() > deadline {
             return false;

@@ -1,1 +1,1 @@
-//! The tests of gridcall.
+//! Tests that need more than one crate: `launch/`, `ui/`, `hygiene/`. See `README.md`.

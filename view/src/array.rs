@@ -26,6 +26,9 @@ use crate::{Guard, StreamRef, View, ViewError};
 ///   the work enqueued on that stream until then is done;
 /// - if the view is marked [exclusive](View::exclusive), Rust's borrow rules on `self` keep all
 ///   other safe access away.
+///
+/// The third and the fourth are not asked of an array whose view is [tracked](View::tracked_by),
+/// on a stream that [is alone](StreamRef::is_alone): who marked the stream answers for them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a device array of `{T}`",
     label = "expected a device array of `{T}`",

@@ -28,7 +28,7 @@ impl<'a> From<&'a CudaStream> for StreamRef<'a> {
             StreamRef::from_raw(stream.cu_stream().cast(), handle(context), ordinal(context))
         };
         // SAFETY: it is the very stream whose handles were taken.
-        unsafe { by_handle.with_native(stream) }
+        unsafe { by_handle.with_native(stream) }.tracked_by(tracker(context))
     }
 }
 
@@ -182,7 +182,9 @@ fn tracked_view<T, A: DevicePtr<T>>(array: &A) -> View<'_> {
         context: handle(context),
         device: ordinal(context),
     };
-    View::new(pointer, array.len(), place).exclusive()
+    View::new(pointer, array.len(), place)
+        .exclusive()
+        .tracked_by(tracker(context))
 }
 
 #[inline(always)]
@@ -190,6 +192,9 @@ fn read_tracked<'a, T, A: DevicePtr<T>>(
     array: &'a A,
     stream: StreamRef<'a>,
 ) -> Result<Guard<'a>, ViewError> {
+    if stream.is_alone() {
+        return Ok(Guard::none());
+    }
     let Some(native) = stream.native::<CudaStream>() else {
         return read_foreign(array, stream);
     };
@@ -215,6 +220,9 @@ fn write_tracked<'a, T, A: DevicePtrMut<T> + DevicePtr<T>>(
     array: &'a mut A,
     stream: StreamRef<'a>,
 ) -> Result<Guard<'a>, ViewError> {
+    if stream.is_alone() {
+        return Ok(Guard::none());
+    }
     let Some(native) = stream.native::<CudaStream>() else {
         return write_foreign(array, stream);
     };
@@ -387,7 +395,22 @@ fn read_unified<'a, T, A: DevicePtr<T>>(
         return read_foreign(array, stream);
     };
     let record = wait(native, || array.device_ptr(native).1)?;
-    Ok(Guard::new(move || record_ordered(record)))
+    if array.stream().context() == native.context() {
+        return Ok(Guard::new(move || record_ordered(record)));
+    }
+    // An event is recorded only on streams of its own context: one of them joins this stream first.
+    mem::forget(record);
+    let owner = array.stream();
+    Ok(Guard::new(move || {
+        join(owner, native)?;
+        record_ordered(wait(owner, || array.device_ptr(owner).1)?)
+    }))
+}
+
+/// What decides whether cudarc orders uses: it counts the streams of a context object.
+#[inline(always)]
+fn tracker(context: &Arc<CudaContext>) -> *const c_void {
+    Arc::as_ptr(context).cast()
 }
 
 #[inline(always)]

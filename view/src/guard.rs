@@ -8,11 +8,15 @@ use std::{
 
 use crate::ViewError;
 
-/// Room for what a guard must remember: six words, so that no launch allocates.
-type Words = [MaybeUninit<usize>; 6];
+/// A pointer's worth of a closure, with the provenance of what may be a pointer.
+type Word = MaybeUninit<*mut ()>;
 
-/// Reads a closure out of the words and calls it.
-type Run = unsafe fn(&mut Words) -> Result<(), ViewError>;
+/// Room for what a guard must remember: six words, so that no launch allocates.
+type Words = [Word; 6];
+
+/// Reads a closure out of the words and calls it. They are passed one by one, as many as fit
+/// registers, so that a guard need not exist in memory.
+type Run = unsafe fn(Word, Word, Word, Word, Word, Word) -> Result<(), ViewError>;
 
 /// Holds an array for one launch: from before the kernel is enqueued until its use is recorded.
 ///
@@ -45,7 +49,7 @@ impl<'a> Guard<'a> {
     #[inline(always)]
     pub const fn none() -> Guard<'a> {
         Guard {
-            words: [MaybeUninit::uninit(); 6],
+            words: [const { Word::uninit() }; 6],
             run: None,
             closure: PhantomData,
         }
@@ -70,7 +74,7 @@ impl<'a> Guard<'a> {
                 "a guard's closure may not be aligned to more than a word"
             );
         }
-        let mut words: Words = [MaybeUninit::uninit(); 6];
+        let mut words: Words = [Word::uninit(); 6];
         // SAFETY: by the assertions above `words` has room for an `F` and is aligned for it.
         unsafe { words.as_mut_ptr().cast::<F>().write(finish) };
         Guard {
@@ -93,21 +97,31 @@ impl<'a> Guard<'a> {
 
     #[inline(always)]
     fn run_once(&mut self) -> Result<(), ViewError> {
+        let words = self.words;
         match self.run.take() {
             None => Ok(()),
             // SAFETY: `run` was set together with the closure in `words`, which nothing else
             // touches, and has just been taken, so the closure is read out at most once.
-            Some(run) => unsafe { run(&mut self.words) },
+            Some(run) => unsafe { run(words[0], words[1], words[2], words[3], words[4], words[5]) },
         }
     }
 }
 
 /// # Safety
 ///
-/// `words` must hold an `F` that is not used again.
-unsafe fn run<F: FnOnce() -> Result<(), ViewError>>(words: &mut Words) -> Result<(), ViewError> {
-    // SAFETY: the caller hands over the `F` that `Guard::new` wrote at this place.
-    let finish = unsafe { words.as_mut_ptr().cast::<F>().read() };
+/// The words must hold an `F` that is not used again.
+#[expect(clippy::many_single_char_names, reason = "words have no names")]
+unsafe fn run<F: FnOnce() -> Result<(), ViewError>>(
+    a: Word,
+    b: Word,
+    c: Word,
+    d: Word,
+    e: Word,
+    f: Word,
+) -> Result<(), ViewError> {
+    let words: Words = [a, b, c, d, e, f];
+    // SAFETY: the caller hands over the `F` that `Guard::new` wrote to these words.
+    let finish = unsafe { words.as_ptr().cast::<F>().read() };
     finish()
 }
 

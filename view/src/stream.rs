@@ -5,8 +5,11 @@ use std::{
     ffi::c_void,
     fmt,
     marker::PhantomData,
-    ptr::NonNull,
+    ptr::{self, NonNull},
 };
+
+#[cfg(doc)]
+use crate::View;
 
 /// The stream a kernel is launched on: the driver's handles, and, for the adapter of the binding
 /// that made it, the binding's own stream object.
@@ -16,6 +19,8 @@ pub struct StreamRef<'a> {
     context: *mut c_void,
     device: i32,
     native: Option<(TypeId, NonNull<()>)>,
+    tracker: *const c_void,
+    alone: bool,
     stream: PhantomData<&'a ()>,
 }
 
@@ -34,6 +39,8 @@ impl<'a> StreamRef<'a> {
             context,
             device,
             native: None,
+            tracker: ptr::null(),
+            alone: false,
             stream: PhantomData,
         }
     }
@@ -48,6 +55,45 @@ impl<'a> StreamRef<'a> {
     pub unsafe fn with_native<S: Any>(mut self, native: &'a S) -> Self {
         self.native = Some((TypeId::of::<S>(), NonNull::from(native).cast()));
         self
+    }
+
+    /// The same stream, for which `tracker` says whether uses of arrays are ordered; see
+    /// [`View::tracked_by`].
+    #[must_use]
+    #[inline(always)]
+    pub const fn tracked_by(mut self, tracker: *const c_void) -> Self {
+        self.tracker = tracker;
+        self
+    }
+
+    /// The same stream, marked as the only one in use: acquiring an array neither waits nor leaves
+    /// anything to record.
+    ///
+    /// # Safety
+    ///
+    /// The stream's tracker must order nothing now, and it must be the tracker of every array that
+    /// is acquired for the stream. As it may begin to order at any time, the caller must look
+    /// again after enqueuing its work, and if it does by then, wait for the work before letting go
+    /// of the arrays.
+    #[must_use]
+    #[inline(always)]
+    pub const unsafe fn alone(mut self) -> Self {
+        self.alone = true;
+        self
+    }
+
+    /// The object that the stream is [tracked by](StreamRef::tracked_by), or null.
+    #[must_use]
+    #[inline(always)]
+    pub const fn tracker(&self) -> *const c_void {
+        self.tracker
+    }
+
+    /// Whether the stream was marked as the [only one](StreamRef::alone) in use.
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_alone(&self) -> bool {
+        self.alone
     }
 
     /// The driver's `CUstream`.

@@ -1,6 +1,9 @@
 //! What an array says of itself: pointer, length, layout and place.
 
-use std::ffi::c_void;
+use std::{ffi::c_void, ptr};
+
+#[cfg(doc)]
+use crate::StreamRef;
 
 /// A device array as a launch sees it. Plain data: it keeps nothing alive.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +12,7 @@ pub struct View<'a> {
     len: usize,
     layout: Layout<'a>,
     place: Place,
+    tracker: *const c_void,
     read_only: bool,
     exclusive: bool,
 }
@@ -63,6 +67,7 @@ impl<'a> View<'a> {
             len,
             layout: Layout::Contiguous,
             place,
+            tracker: ptr::null(),
             read_only: false,
             exclusive: false,
         }
@@ -121,6 +126,18 @@ impl<'a> View<'a> {
         self
     }
 
+    /// The same view, of an array whose binding orders its uses only while `tracker` says so: the
+    /// address of an object of the binding, equal to that of the streams the object speaks for.
+    ///
+    /// A launch on such a stream then acquires the array without ordering anything; see
+    /// [`StreamRef::alone`].
+    #[must_use]
+    #[inline(always)]
+    pub const fn tracked_by(mut self, tracker: *const c_void) -> View<'a> {
+        self.tracker = tracker;
+        self
+    }
+
     /// The device address of the first element (of index 0 in each dimension).
     #[must_use]
     #[inline(always)]
@@ -154,6 +171,13 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub const fn place(&self) -> Place {
         self.place
+    }
+
+    /// The object that the array is [tracked by](View::tracked_by), or null.
+    #[must_use]
+    #[inline(always)]
+    pub const fn tracker(&self) -> *const c_void {
+        self.tracker
     }
 
     /// Whether the view was marked [`read_only`](View::read_only).

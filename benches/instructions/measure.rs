@@ -1,0 +1,78 @@
+//! Launches in every way, and notes what callgrind does not see.
+
+use std::{error::Error, fmt::Write, fs, path::Path};
+
+use gridcall_benches::{
+    line_up::{self, Kernel, LineUp, Way},
+    measured,
+    scene::{Scene, Streams},
+};
+
+use crate::{allocations, driver::Driver, row::Row};
+
+/// Launches of the shorter of the two measurements of each way; the longer has twice as many.
+pub(crate) const LAUNCHES: usize = 1000;
+
+/// Launches everyone, and writes a row for each pair of callgrind's dumps into `folder`.
+pub(crate) fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let driver = Driver::open()?;
+    let mut rows = String::new();
+    for streams in [Streams::One, Streams::Several] {
+        let scene = Scene::new(streams)?;
+        for kernel in Kernel::ALL {
+            let mut measure = |arrays: &str, line_up: LineUp| {
+                let group = group(streams, kernel, arrays);
+                for (way, mut contender) in line_up {
+                    let budget = budget(streams, kernel, way);
+                    let mut row = Row::new(&group, way.name(), budget);
+                    // The first launch resolves functions.
+                    contender.launch()?;
+                    let calls = driver.calls();
+                    let allocations = allocations::count();
+                    measured(&mut *contender, LAUNCHES)?;
+                    measured(&mut *contender, 2 * LAUNCHES)?;
+                    row.allocations = a_launch(allocations::count() - allocations);
+                    for ((name, after), (_, before)) in driver.calls().into_iter().zip(calls) {
+                        match a_launch(after - before).as_str() {
+                            "0" => {}
+                            "1" => write!(row.calls, "{name} ")?,
+                            times => write!(row.calls, "{times}×{name} ")?,
+                        }
+                    }
+                    writeln!(rows, "{row}")?;
+                }
+                Ok::<(), Box<dyn Error>>(())
+            };
+            measure("CudaSlice", line_up::slices(&scene, kernel)?)?;
+            if kernel.arrays() > 0 {
+                measure("CudaView", line_up::views(&scene, kernel)?)?;
+            }
+        }
+    }
+    fs::write(folder.join(Row::FILE), rows)?;
+    Ok(())
+}
+
+fn group(streams: Streams, kernel: Kernel, arrays: &str) -> String {
+    let streams = match streams {
+        Streams::One => "one stream",
+        Streams::Several => "several streams, uses recorded",
+    };
+    format!("{}, {streams}", kernel.describe(arrays))
+}
+
+/// The instructions that a launch may take above the bare call, where that is promised.
+fn budget(streams: Streams, kernel: Kernel, way: Way) -> Option<usize> {
+    let promised = streams == Streams::One && matches!(way, Way::Function | Way::Handle);
+    promised.then(|| 100 + 60 * kernel.arrays() + 8 * kernel.scalars())
+}
+
+/// A count of all measured launches, for one of them.
+fn a_launch(count: u64) -> String {
+    let launches = 3 * LAUNCHES as u64;
+    if count.is_multiple_of(launches) {
+        (count / launches).to_string()
+    } else {
+        format!("{count}/{launches}")
+    }
+}

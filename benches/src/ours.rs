@@ -1,0 +1,151 @@
+//! gridcall: through the function, and through the handle with named arguments.
+
+use std::{error::Error, marker::PhantomData, sync::Arc};
+
+use gridcall::{AsDeviceView, AsDeviceViewMut, Kernel, cover, cudarc::driver::CudaStream};
+
+use crate::{
+    Contender,
+    kernels::{empty0, empty4, empty10},
+    scene::Arguments,
+};
+
+/// The function of the kernel `K`.
+pub struct Function<K, A> {
+    stream: Arc<CudaStream>,
+    arguments: A,
+    kernel: PhantomData<K>,
+}
+
+/// The handle of the kernel `K`.
+pub struct Handle<K, A> {
+    stream: Arc<CudaStream>,
+    arguments: A,
+    kernel: Kernel<K>,
+}
+
+impl<K, A> Function<K, A> {
+    /// Launches on `stream` with `arguments`.
+    #[must_use]
+    pub fn new(stream: Arc<CudaStream>, arguments: A) -> Function<K, A> {
+        Function {
+            stream,
+            arguments,
+            kernel: PhantomData,
+        }
+    }
+}
+
+impl<K, A> Handle<K, A> {
+    /// Launches `kernel` on `stream` with `arguments`.
+    #[must_use]
+    pub fn new(kernel: Kernel<K>, stream: Arc<CudaStream>, arguments: A) -> Handle<K, A> {
+        Handle {
+            stream,
+            arguments,
+            kernel,
+        }
+    }
+}
+
+impl<R, W> Contender for Function<empty0, Arguments<R, W>> {
+    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+        empty0(&self.stream, cover(self.arguments.n))?;
+        Ok(())
+    }
+}
+
+impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender
+    for Function<empty4, Arguments<R, W>>
+{
+    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+        let Arguments {
+            read,
+            written,
+            alpha,
+            n,
+        } = &mut self.arguments;
+        empty4(&self.stream, cover(*n), &read[0], written, *alpha, *n)?;
+        Ok(())
+    }
+}
+
+impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender
+    for Function<empty10, Arguments<R, W>>
+{
+    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+        let Arguments {
+            read,
+            written,
+            alpha,
+            n,
+        } = &mut self.arguments;
+        empty10(
+            &self.stream,
+            cover(*n),
+            &read[0],
+            &read[1],
+            &read[2],
+            &read[3],
+            &read[4],
+            &read[5],
+            &read[6],
+            written,
+            *alpha,
+            *n,
+        )?;
+        Ok(())
+    }
+}
+
+impl<R, W> Contender for Handle<empty0, Arguments<R, W>> {
+    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+        self.kernel
+            .launch(&self.stream, cover(self.arguments.n), empty0 {})?;
+        Ok(())
+    }
+}
+
+impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender for Handle<empty4, Arguments<R, W>> {
+    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+        let Arguments {
+            read,
+            written,
+            alpha,
+            n,
+        } = &mut self.arguments;
+        let arguments = empty4 {
+            x: &read[0],
+            y: written,
+            alpha: *alpha,
+            n: *n,
+        };
+        self.kernel.launch(&self.stream, cover(*n), arguments)?;
+        Ok(())
+    }
+}
+
+impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender for Handle<empty10, Arguments<R, W>> {
+    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+        let Arguments {
+            read,
+            written,
+            alpha,
+            n,
+        } = &mut self.arguments;
+        let arguments = empty10 {
+            a: &read[0],
+            b: &read[1],
+            c: &read[2],
+            d: &read[3],
+            e: &read[4],
+            f: &read[5],
+            g: &read[6],
+            y: written,
+            alpha: *alpha,
+            n: *n,
+        };
+        self.kernel.launch(&self.stream, cover(*n), arguments)?;
+        Ok(())
+    }
+}

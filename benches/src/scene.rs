@@ -1,0 +1,130 @@
+//! A device, a stream and the kernels' arrays, prepared for launches.
+
+use std::{error::Error, sync::Arc};
+
+use gridcall::cudarc::{
+    driver::{CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, CudaView, CudaViewMut},
+    nvrtc::Ptx,
+};
+
+/// Elements of each array.
+const LEN: u16 = 256;
+/// Blocks of each launch.
+pub const BLOCKS: u32 = 1;
+/// Threads of each block.
+pub const THREADS: u32 = 256;
+
+/// Whether cudarc orders the work of several streams by events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    /// Only the default stream is in use.
+    One,
+    /// There is a second stream, so each use of an array is recorded.
+    Several,
+}
+
+/// One device with one launching stream.
+pub struct Scene {
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    module: Arc<CudaModule>,
+}
+
+/// What `empty10` takes. `empty4` takes the first of the arrays that are read, and the rest.
+pub struct Arguments<R, W> {
+    /// Arrays that are read.
+    pub read: [R; 7],
+    /// The array that is written.
+    pub written: W,
+    /// A factor.
+    pub alpha: f32,
+    /// The number of elements.
+    pub n: i32,
+}
+
+/// The arrays as `CudaSlice`s.
+pub type Slices = Arguments<CudaSlice<f32>, CudaSlice<f32>>;
+/// The arrays as views of `CudaSlice`s.
+pub type Views = Arguments<CudaView<'static, f32>, CudaViewMut<'static, f32>>;
+
+impl Scene {
+    /// Opens device 0. Each scene has a context object of its own, so that scenes with one and
+    /// with several streams can stand beside each other.
+    ///
+    /// # Errors
+    ///
+    /// If there is no driver or no device, or it refuses something.
+    pub fn new(streams: Streams) -> Result<Scene, Box<dyn Error>> {
+        let context = gridcall::device(0)?;
+        let stream = match streams {
+            Streams::One => context.default_stream(),
+            Streams::Several => context.new_stream()?,
+        };
+        let ptx = Ptx::from_src(include_str!("../../kernels/scalars.ptx"));
+        let module = context.load_module(ptx)?;
+        Ok(Scene {
+            context,
+            stream,
+            module,
+        })
+    }
+
+    /// The context.
+    #[must_use]
+    pub fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    /// The launching stream.
+    #[must_use]
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    /// A kernel, as cudarc loads it.
+    ///
+    /// # Errors
+    ///
+    /// If there is none of that name.
+    pub fn function(&self, name: &str) -> Result<CudaFunction, Box<dyn Error>> {
+        Ok(self.module.load_function(name)?)
+    }
+
+    /// Arguments with fresh arrays.
+    ///
+    /// # Errors
+    ///
+    /// If the driver has no memory.
+    pub fn slices(&self) -> Result<Slices, Box<dyn Error>> {
+        let array = || self.stream.alloc_zeros::<f32>(usize::from(LEN));
+        Ok(Arguments {
+            read: [
+                array()?,
+                array()?,
+                array()?,
+                array()?,
+                array()?,
+                array()?,
+                array()?,
+            ],
+            written: array()?,
+            alpha: 2.0,
+            n: i32::from(LEN),
+        })
+    }
+
+    /// Arguments with views of fresh arrays, which are kept for the rest of the process.
+    ///
+    /// # Errors
+    ///
+    /// If the driver has no memory.
+    pub fn views(&self) -> Result<Views, Box<dyn Error>> {
+        let slices = Box::leak(Box::new(self.slices()?));
+        Ok(Arguments {
+            read: slices.read.each_ref().map(CudaSlice::as_view),
+            written: slices.written.as_view_mut(),
+            alpha: slices.alpha,
+            n: slices.n,
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! The description of a kernel: its docs, and what the runtime loads it by and calls it in messages.
+
+use gridcall_ptx as ptx;
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote_spanned};
+use syn::{Attribute, Type};
+
+use super::{Signature, Subject, plain};
+use crate::describe;
+use crate::kernel::{Param, unraw};
+use crate::span::ours;
+use crate::value::Taken;
+
+impl Subject<'_> {
+    /// The docs of the function: the user's, and what the declaration says.
+    pub(super) fn docs(&self) -> TokenStream {
+        let docs = &self.outline.attrs.docs;
+        let entry = self.entry_name();
+        let mut text = format!(
+            "Launches the kernel `{entry}` of `{}` on `stream`.",
+            self.file
+        );
+        if !self.kernel.requires.is_empty() {
+            let requires = self.kernel.requires.iter().map(describe::expr);
+            let requires: Vec<String> = requires.map(|one| format!("- `{one}`")).collect();
+            text = format!("{text}\n\nRequires:\n\n{}", requires.join("\n"));
+        }
+        let user = docs_text(docs);
+        if !user.contains("# Errors") {
+            text.push_str(
+                "\n\n# Errors\n\nIf a requirement does not hold, an argument does not fit the kernel, the \
+                 kernel cannot be loaded, or the driver refuses the launch; nothing was launched then.",
+            );
+        }
+        if !self.outline.safe && !user.contains("# Safety") {
+            text.push_str(
+                "\n\n# Safety\n\nThe caller vouches for what the PTX does not tell: that the kernel stays \
+                 within its arrays, writes only to those declared `&mut` or `*mut`, and is right for \
+                 this launch.",
+            );
+        }
+        // An empty line ends the user's paragraph.
+        let text = if docs.is_empty() {
+            text
+        } else {
+            format!("\n\n{text}")
+        };
+        quote_spanned! {ours()=> #(#docs)* #[doc = #text] }
+    }
+
+    /// The description of the kernel, for messages and for loading it.
+    pub(super) fn declared(&self, signature: &Signature<'_>) -> TokenStream {
+        let krate = self.krate;
+        let cfgs = &self.outline.attrs.cfgs;
+        let kernel_ty = signature.kernel_ty();
+        let safety = signature.safety();
+        let name = unraw(&self.outline.ident);
+        let entry = self.entry_name();
+        let line = plain(line(self.outline.ident.span()));
+        let safe = self.outline.safe;
+        let params = self.kernel.params.iter().enumerate().map(|(index, param)| {
+            let name = unraw(&param.ident);
+            let ty = describe::ty(&param.ty);
+            let place = self.layout(index);
+            let [offset, size, align] = [place.offset, place.size, place.align].map(plain);
+            let pass = self.pass(index, param);
+            quote_spanned! {ours()=>
+                #krate::__private::Param {
+                    name: #name, ty: #ty, offset: #offset, size: #size, align: #align, pass: #pass,
+                }
+            }
+        });
+        let cpp = self.cpp();
+        let params_size = plain(self.params_size());
+        let requires = self.kernel.requires.iter().map(describe::expr);
+        let block = dims(self.kernel.block.as_ref().map(|block| block.dims));
+        let directives = self.entry.map(ptx::Entry::directives);
+        let reqntid = dims(directives.and_then(ptx::Directives::reqntid));
+        let maxntid = dims(directives.and_then(ptx::Directives::maxntid));
+        let may_alias = self.kernel.may_alias.iter().map(|&(one, other)| {
+            let (one, other) = (plain(one), plain(other));
+            quote_spanned! {ours()=> (#one, #other) }
+        });
+        quote_spanned! {ours()=>
+            #(#cfgs)*
+            #[allow(deprecated)]
+            impl #krate::__private::Declared for #kernel_ty {
+                type Safety = #safety;
+                fn cell() -> &'static #krate::__private::KernelCell {
+                    static CELL: #krate::__private::KernelCell =
+                        #krate::__private::KernelCell::new(&#krate::__private::Declaration {
+                            kernel: #name,
+                            entry: #entry,
+                            image: &__IMAGE,
+                            file: ::core::file!(),
+                            line: #line,
+                            safe: #safe,
+                            params: &[#(#params),*],
+                            params_size: #params_size,
+                            requires: &[#(#requires),*],
+                            block: #block,
+                            reqntid: #reqntid,
+                            maxntid: #maxntid,
+                            may_alias: &[#(#may_alias),*],
+                            cpp: #cpp,
+                        });
+                    &CELL
+                }
+            }
+        }
+    }
+
+    /// How a parameter is passed, with the layout of its type where it has one.
+    fn pass(&self, index: usize, param: &Param) -> TokenStream {
+        let krate = self.krate;
+        let layout = |ty: &Type| {
+            quote_spanned! {ours()=>
+                {
+                    #[allow(unused_imports)]
+                    use #krate::__private::NoLayout as _;
+                    #krate::__private::LayoutOf::<#ty>::LAYOUT
+                }
+            }
+        };
+        let (elem, written) = match &param.taken {
+            Taken::Value { ty, .. } => {
+                let layout = layout(ty);
+                return quote_spanned! {ours()=> #krate::__private::Pass::Value(#layout) };
+            }
+            Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
+            Taken::Optional { elem } => (elem, false),
+        };
+        let layout = layout(elem);
+        let read_only = self.heard.read_only.get(index).copied().unwrap_or(false);
+        quote_spanned! {ours()=>
+            #krate::__private::Pass::Array {
+                written: #written,
+                read_only: #read_only,
+                size: ::core::mem::size_of::<#elem>(),
+                element: #layout,
+            }
+        }
+    }
+
+    fn cpp(&self) -> TokenStream {
+        let krate = self.krate;
+        let option = |text: Option<&String>| match text {
+            Some(text) => quote_spanned! {ours()=> ::core::option::Option::Some(#text) },
+            None => quote_spanned! {ours()=> ::core::option::Option::None },
+        };
+        let entry = self.entry_name();
+        let name = self.heard.cpp.as_ref().map_or(&entry, |(name, _)| name);
+        let params = option(
+            self.heard
+                .cpp
+                .as_ref()
+                .and_then(|(_, params)| params.as_ref()),
+        );
+        let source = option(self.heard.source.as_ref());
+        quote_spanned! {ours()=>
+            #krate::__private::Cpp { name: #name, params: #params, source: #source }
+        }
+    }
+}
+
+fn dims(dims: Option<[u32; 3]>) -> TokenStream {
+    match dims.map(|dims| dims.map(plain)) {
+        Some([x, y, z]) => quote_spanned! {ours()=> ::core::option::Option::Some([#x, #y, #z]) },
+        None => quote_spanned! {ours()=> ::core::option::Option::None },
+    }
+}
+
+/// The line of the declaration; outside of a compiler there is none.
+fn line(span: Span) -> u32 {
+    if proc_macro::is_available() {
+        u32::try_from(span.unwrap().line()).unwrap_or(0)
+    } else {
+        0
+    }
+}
+
+fn docs_text(docs: &[Attribute]) -> String {
+    docs.iter()
+        .map(|doc| doc.meta.to_token_stream().to_string())
+        .collect()
+}

@@ -1,0 +1,405 @@
+//! The launch of a kernel: describe, check, pack; acquire, enqueue, finish.
+
+use gridcall_ptx as ptx;
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote_spanned};
+use syn::{Ident, Type};
+
+use super::{Signature, Subject, plain};
+use crate::contract;
+use crate::describe;
+use crate::kernel::{Param, unraw};
+use crate::span::{at, located, ours};
+use crate::value::{self, Known, Shape, Taken};
+
+impl Subject<'_> {
+    /// The launch: describe, check, pack; acquire, enqueue, finish.
+    ///
+    /// ```text
+    /// // check
+    /// let view2 = call.read::<f32, _>(2, 4, &self.x)?;
+    /// { let n = Int::from(self.n); let x = ViewOf(view2); if (x.len() >= n) {} else { return Err(..); } }
+    /// call.disjoint(&[(2, view2, false), (3, view3, true)])?;
+    /// let mut params = Params::<24>::zeroed();
+    /// params.set(0, &self.n);
+    /// params.set_pointer(8, view2);
+    /// Ok(params)
+    /// // run
+    /// let guard2 = call.acquire::<f32, _>(2, &self.x)?;
+    /// unsafe { call.enqueue(params) }?;
+    /// let mut end = call.finish();
+    /// end.guard(2, guard2);
+    /// end.result()
+    /// ```
+    pub(super) fn arguments(&self, signature: &Signature<'_>) -> TokenStream {
+        let krate = self.krate;
+        let cfgs = &self.outline.attrs.cfgs;
+        let generics = signature.bounded_generics();
+        let (ty, kernel_ty) = (signature.ty(), signature.kernel_ty());
+        let arrays: Vec<usize> = self.arrays().collect();
+        let written = arrays
+            .iter()
+            .any(|&index| self.param(index).taken.is_written_array());
+        let mutability = written.then(|| quote_spanned! {ours()=> mut });
+        let claims = self.claims();
+        let describe = arrays.iter().map(|&index| self.describe_array(index));
+        let requires = self
+            .kernel
+            .requires
+            .iter()
+            .enumerate()
+            .map(|(nth, requirement)| self.requirement(nth, requirement));
+        let any_array = !arrays.is_empty();
+        let disjoint = (written && arrays.len() > 1).then(|| self.disjoint(&arrays));
+        let acquire = arrays.iter().map(|&index| self.acquire(index));
+        let params_size = plain(self.params_size());
+        let pack = (0..self.kernel.params.len()).map(|index| self.pack(index));
+        let finish = arrays.iter().map(|&index| {
+            let (number, guard) = (plain(index), guard(index));
+            quote_spanned! {ours()=> end.guard(#number, #guard); }
+        });
+        // SAFETY (of the generated code): both methods take every step in order, and `enqueue` gets all
+        // arguments described and acquired as declared, and packed as the PTX lays them out, which the checks
+        // of this macro and the claims compared. That the declaration is true, its block vouches; for an
+        // unsafe kernel they are reached through unsafe functions only.
+        quote_spanned! {ours()=>
+            #(#cfgs)*
+            #[allow(deprecated)]
+            unsafe impl #generics #krate::__private::Arguments for #ty {
+                type Declared = #kernel_ty;
+                type Params = #krate::__private::Params<#params_size>;
+                const ARRAYS: ::core::primitive::bool = #any_array;
+                #[inline(always)]
+                #[allow(unused_mut, unused_parens, clippy::all, clippy::pedantic)]
+                fn check(
+                    &mut self,
+                    call: &#krate::__private::Call<'_>,
+                ) -> ::core::result::Result<Self::Params, #krate::LaunchError> {
+                    #claims
+                    #(#describe)*
+                    #(#requires)*
+                    #disjoint
+                    let mut params = #krate::__private::Params::<#params_size>::zeroed();
+                    #(#pack)*
+                    ::core::result::Result::Ok(params)
+                }
+                #[inline(always)]
+                #[allow(unused_mut, clippy::all, clippy::pedantic)]
+                unsafe fn run(
+                    #mutability self,
+                    call: &#krate::__private::Call<'_>,
+                    params: &mut Self::Params,
+                ) -> ::core::result::Result<(), #krate::LaunchError> {
+                    #(#acquire)*
+                    unsafe { call.enqueue(params) }?;
+                    let mut end = call.finish();
+                    #(#finish)*
+                    end.result()
+                }
+            }
+        }
+    }
+
+    fn param(&self, index: usize) -> &Param {
+        &self.kernel.params[index]
+    }
+
+    fn arrays(&self) -> impl Iterator<Item = usize> {
+        let params = self.kernel.params.iter().enumerate();
+        params
+            .filter(|(_, param)| param.taken.is_array())
+            .map(|(index, _)| index)
+    }
+
+    fn describe_array(&self, index: usize) -> TokenStream {
+        let param = self.param(index);
+        let (field, view, number) = (&param.ident, view(index), plain(index));
+        let align = self.required_align(index);
+        match &param.taken {
+            Taken::Optional { elem } => quote_spanned! {ours()=>
+                let #view = call.read_optional::<#elem>(#number, #align, self.#field)?;
+            },
+            Taken::Slice {
+                elem,
+                written: true,
+            } => quote_spanned! {ours()=>
+                let #view = call.write::<#elem, _>(#number, #align, &mut self.#field)?;
+            },
+            Taken::Slice { elem, .. }
+            | Taken::Value { ty: elem, .. }
+            | Taken::Pointer { elem, .. } => {
+                quote_spanned! {ours()=>
+                    let #view = call.read::<#elem, _>(#number, #align, &self.#field)?;
+                }
+            }
+        }
+    }
+
+    /// The alignment that a call must find: the elements' own, that of `#[align]`, and that of `.ptr` in the
+    /// PTX, which the compiler took as a promise.
+    fn required_align(&self, index: usize) -> TokenStream {
+        let param = self.param(index);
+        let hint = self
+            .entry
+            .and_then(|entry| entry.params().get(index)?.pointer())
+            .map_or(1, |pointer| pointer.align);
+        let asked = param.align.unwrap_or(1).max(hint);
+        match (&param.taken, param.taken.known_elem()) {
+            (_, Some(elem)) => plain((asked as usize).max(elem.align)).to_token_stream(),
+            (Taken::Slice { elem, .. } | Taken::Optional { elem }, None) => {
+                let own = quote_spanned! {ours()=> ::core::mem::align_of::<#elem>() };
+                let asked = plain(asked);
+                quote_spanned! {ours()=> if #own < #asked { #asked } else { #own } }
+            }
+            _ => plain(asked).to_token_stream(),
+        }
+    }
+
+    /// One `if`, in a scope where names mean what contracts speak of.
+    fn requirement(&self, nth: usize, requirement: &TokenStream) -> TokenStream {
+        let krate = self.krate;
+        let mentioned = self
+            .kernel
+            .params
+            .iter()
+            .enumerate()
+            .filter(|(_, param)| contract::mentions(requirement, &param.ident.to_string()));
+        let (mut bindings, mut values, mut structs) = (TokenStream::new(), Vec::new(), Vec::new());
+        for (index, param) in mentioned {
+            let (ident, name) = (&param.ident, unraw(&param.ident));
+            match &param.taken {
+                Taken::Slice { .. } | Taken::Optional { .. } => {
+                    let view = view(index);
+                    bindings.extend(quote_spanned! {ours()=>
+                        let #ident = #krate::__private::ViewOf(#view);
+                    });
+                    let name = format!("{name}.len()");
+                    values.push(quote_spanned! {ours()=> (#name, &#ident.len()) });
+                }
+                Taken::Value {
+                    known: Some(known),
+                    ty,
+                } if is_integer(known, ty) => {
+                    bindings.extend(quote_spanned! {ours()=>
+                        let #ident: #krate::__private::Int = ::core::convert::Into::into(self.#ident);
+                    });
+                    // A copy, so that only a contract that does not hold puts it into memory.
+                    values.push(quote_spanned! {ours()=> (#name, &{ #ident }) });
+                }
+                Taken::Value {
+                    known:
+                        Some(Known {
+                            shape: Shape::Integer | Shape::Float,
+                            ..
+                        }),
+                    ..
+                } => {
+                    bindings.extend(quote_spanned! {ours()=> let #ident = self.#ident; });
+                    values.push(quote_spanned! {ours()=> (#name, &{ #ident }) });
+                }
+                Taken::Value { .. } | Taken::Pointer { .. } => {
+                    structs.push(ident);
+                    bindings.extend(quote_spanned! {ours()=> let #ident = &self.#ident; });
+                }
+            }
+        }
+        let fields = contract::fields(requirement, &structs)
+            .into_iter()
+            .map(|field| {
+                let name = describe::expr(&field);
+                quote_spanned! {ours()=> (#name, &#krate::__private::Field(#field).shown()) }
+            });
+        values.extend(fields);
+        let geometry = self.geometry(requirement, &mut values);
+        let condition = contract::rewrite(requirement, &structs, krate);
+        let nth = plain(nth);
+        let any_field = (!structs.is_empty()).then(|| {
+            quote_spanned! {ours()=>
+                #[allow(unused_imports)]
+                use #krate::__private::AnyField as _;
+            }
+        });
+        quote_spanned! {ours()=>
+            {
+                #any_field
+                #bindings
+                #geometry
+                if (#condition) {} else {
+                    return ::core::result::Result::Err(call.requirement(#nth, &[#(#values),*]));
+                }
+            }
+        }
+    }
+
+    /// `grid`, `block` and `shared_mem_bytes`, where they are spoken of and are no parameters; each is
+    /// told with the other values if the requirement does not hold.
+    fn geometry(&self, requirement: &TokenStream, values: &mut Vec<TokenStream>) -> TokenStream {
+        let krate = self.krate;
+        let mut bindings = TokenStream::new();
+        for (name, ty) in [
+            ("grid", "Extents"),
+            ("block", "Extents"),
+            ("shared_mem_bytes", "Int"),
+        ] {
+            let Some(ident) = contract::mention(requirement, name) else {
+                continue;
+            };
+            if self.kernel.params.iter().any(|param| param.ident == name) {
+                continue;
+            }
+            let (method, ty) = (Ident::new(name, ours()), Ident::new(ty, ours()));
+            bindings.extend(quote_spanned! {ours()=>
+                let #ident: #krate::__private::#ty = ::core::convert::Into::into(call.#method());
+            });
+            values.push(quote_spanned! {ours()=> (#name, &#ident) });
+        }
+        bindings
+    }
+
+    fn disjoint(&self, arrays: &[usize]) -> TokenStream {
+        let spans = arrays.iter().map(|&index| {
+            let (number, view) = (plain(index), view(index));
+            let written = self.param(index).taken.is_written_array();
+            quote_spanned! {ours()=> (#number, #view, #written) }
+        });
+        quote_spanned! {ours()=> call.disjoint(&[#(#spans),*])?; }
+    }
+
+    fn acquire(&self, index: usize) -> TokenStream {
+        let param = self.param(index);
+        let (field, guard, number) = (&param.ident, guard(index), plain(index));
+        match &param.taken {
+            Taken::Optional { elem } => quote_spanned! {ours()=>
+                let #guard = call.acquire_optional::<#elem>(#number, self.#field)?;
+            },
+            Taken::Slice {
+                elem,
+                written: true,
+            } => quote_spanned! {ours()=>
+                let #guard = call.acquire_mut::<#elem, _>(#number, &mut self.#field)?;
+            },
+            Taken::Slice { elem, .. }
+            | Taken::Value { ty: elem, .. }
+            | Taken::Pointer { elem, .. } => {
+                quote_spanned! {ours()=>
+                    let #guard = call.acquire::<#elem, _>(#number, &self.#field)?;
+                }
+            }
+        }
+    }
+
+    fn pack(&self, index: usize) -> TokenStream {
+        let param = self.param(index);
+        let field = &param.ident;
+        let offset = plain(self.layout(index).offset);
+        match &param.taken {
+            Taken::Slice { .. } | Taken::Optional { .. } => {
+                let view = view(index);
+                quote_spanned! {ours()=> params.set_pointer(#offset, #view); }
+            }
+            Taken::Value { known: None, ty } if self.entry.is_some() => {
+                let set = set(index, ty);
+                quote_spanned! {ours()=> #set(&mut params, #offset, &self.#field); }
+            }
+            Taken::Value { .. } | Taken::Pointer { .. } => {
+                quote_spanned! {ours()=> params.set(#offset, &self.#field); }
+            }
+        }
+    }
+
+    /// What this macro cannot know of the user's types, for the compiler to check.
+    fn claims(&self) -> TokenStream {
+        let params = self.kernel.params.iter().enumerate();
+        params
+            .map(|(index, param)| self.claim(index, param))
+            .chain([self.heard.claims.clone()])
+            .collect()
+    }
+
+    fn claim(&self, index: usize, param: &Param) -> TokenStream {
+        let krate = self.krate;
+        let (kernel, name, number) = (
+            unraw(&self.outline.ident),
+            unraw(&param.ident),
+            plain(index),
+        );
+        match &param.taken {
+            Taken::Value { known: None, ty } => {
+                let Some(declared) = self.entry.and_then(|entry| entry.params().get(index)) else {
+                    return TokenStream::new();
+                };
+                let class = Ident::new(class(declared.class()), ours());
+                let shown = describe::ty(ty);
+                let (size, align) = (plain(declared.size()), plain(declared.align()));
+                let ptx = declared.to_string();
+                let place = format!("{}:{}", self.file, declared.position().line);
+                let safe = self.outline.safe;
+                let params_size = plain(self.params_size());
+                let set = set(index, ty);
+                let krate = located(krate, at(ty));
+                // One constant, so that a type which is no argument is told of once.
+                quote_spanned! {at(ty)=>
+                    const #set: fn(
+                        &mut #krate::__private::Params<#params_size>,
+                        ::core::primitive::usize,
+                        &#ty,
+                    ) = {
+                        #krate::__private::check_layout::<#ty>(#krate::__private::Expected {
+                            kernel: #kernel,
+                            index: #number,
+                            param: #name,
+                            ty: #shown,
+                            size: #size,
+                            align: #align,
+                            class: #krate::__private::Class::#class,
+                            ptx: #ptx,
+                            place: #place,
+                            safe: #safe,
+                        });
+                        |params, offset, value| {
+                            #krate::__private::Params::<#params_size>::set::<#ty>(params, offset, value);
+                        }
+                    };
+                }
+            }
+            Taken::Slice { elem, .. } | Taken::Optional { elem }
+                if value::known(elem).is_none() =>
+            {
+                let krate = located(krate, at(elem));
+                quote_spanned! {at(elem)=>
+                    const _: () = #krate::__private::check_element::<#elem>(#kernel, #number, #name);
+                }
+            }
+            _ => TokenStream::new(),
+        }
+    }
+}
+
+/// Whether contracts take it as a saturating integer; `bool` is one to PTX alone.
+fn is_integer(known: &Known, ty: &Type) -> bool {
+    let shown = describe::ty(ty);
+    let integer = known.shape == Shape::Integer && !shown.ends_with("bool");
+    integer || shown.ends_with("u128") || shown.ends_with("i128")
+}
+
+fn class(class: ptx::Class) -> &'static str {
+    match class {
+        ptx::Class::Integer => "Integer",
+        ptx::Class::Float => "Float",
+        ptx::Class::Bits => "Bits",
+        _ => "Bytes",
+    }
+}
+
+fn view(index: usize) -> Ident {
+    format_ident!("view{index}", span = ours())
+}
+
+fn guard(index: usize) -> Ident {
+    format_ident!("guard{index}", span = ours())
+}
+
+/// What packs a value of a type that this macro does not know.
+fn set(index: usize, ty: &Type) -> Ident {
+    format_ident!("__SET{index}", span = at(ty))
+}

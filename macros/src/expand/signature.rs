@@ -1,0 +1,378 @@
+//! What users see of a kernel: the function, the struct of its arguments, and the struct's methods.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote_spanned};
+use syn::{Ident, Path, Visibility};
+
+use crate::describe;
+use crate::kernel::{Outline, Slot, unraw};
+use crate::lifetime;
+use crate::span::{at, located, ours};
+use crate::value::Taken;
+
+/// What the function and the struct have in common.
+pub(super) struct Signature<'a> {
+    krate: &'a Path,
+    outline: &'a Outline,
+    arguments: Vec<Argument>,
+    /// `'__a` if an argument is borrowed, else nothing.
+    lifetime: Option<TokenStream>,
+}
+
+/// One parameter in the forms that it takes.
+struct Argument {
+    ident: Ident,
+    docs: TokenStream,
+    /// In the function.
+    passed: TokenStream,
+    /// In the struct.
+    field: TokenStream,
+    /// The type parameter of the struct, its bound and its default.
+    generic: Option<Generic>,
+}
+
+struct Generic {
+    ident: Ident,
+    bound: TokenStream,
+    default: TokenStream,
+}
+
+impl<'a> Signature<'a> {
+    pub(super) fn new(krate: &'a Path, outline: &'a Outline) -> Signature<'a> {
+        let mut borrowed = false;
+        let arguments = outline
+            .params
+            .iter()
+            .enumerate()
+            .map(|(index, slot)| Argument::new(krate, index, slot, &mut borrowed))
+            .collect();
+        let lifetime = borrowed.then(|| quote_spanned! {ours()=> '__a });
+        Signature {
+            krate,
+            outline,
+            arguments,
+            lifetime,
+        }
+    }
+
+    /// `<'__a, __X2: AsDeviceView<f32> = NoView>`.
+    fn declared_generics(&self) -> TokenStream {
+        self.angles(self.generics().map(
+            |Generic {
+                 ident,
+                 bound,
+                 default,
+             }| {
+                quote_spanned! {ours()=> #ident: #bound = #default }
+            },
+        ))
+    }
+
+    /// `<'__a, __X2: AsDeviceView<f32>>`.
+    pub(super) fn bounded_generics(&self) -> TokenStream {
+        self.angles(self.generics().map(|Generic { ident, bound, .. }| {
+            quote_spanned! {ours()=> #ident: #bound }
+        }))
+    }
+
+    /// `saxpy<'__a, __X2>`.
+    pub(super) fn ty(&self) -> TokenStream {
+        let ident = &self.outline.ident;
+        let generics = self.angles(
+            self.generics()
+                .map(|generic| generic.ident.to_token_stream()),
+        );
+        quote_spanned! {ours()=> #ident #generics }
+    }
+
+    /// `saxpy`, with its type parameters by default: the type that stands for the kernel.
+    pub(super) fn kernel_ty(&self) -> TokenStream {
+        let ident = &self.outline.ident;
+        match self.lifetime {
+            Some(_) => quote_spanned! {ours()=> #ident<'static> },
+            None => quote_spanned! {ours()=> #ident },
+        }
+    }
+
+    fn generics(&self) -> impl Iterator<Item = &Generic> {
+        self.arguments
+            .iter()
+            .filter_map(|argument| argument.generic.as_ref())
+    }
+
+    fn angles(&self, types: impl Iterator<Item = TokenStream>) -> TokenStream {
+        let all: Vec<TokenStream> = self.lifetime.iter().cloned().chain(types).collect();
+        if all.is_empty() {
+            TokenStream::new()
+        } else {
+            quote_spanned! {ours()=> <#(#all),*> }
+        }
+    }
+
+    pub(super) fn safety(&self) -> TokenStream {
+        let krate = self.krate;
+        if self.outline.safe {
+            quote_spanned! {ours()=> #krate::Safe }
+        } else {
+            quote_spanned! {ours()=> #krate::Unsafe }
+        }
+    }
+
+    fn unsafety(&self) -> TokenStream {
+        if self.outline.safe {
+            TokenStream::new()
+        } else {
+            // The lint `unsafe_code` is about the user's own code, so the token is ours.
+            quote_spanned! {ours()=> unsafe }
+        }
+    }
+
+    /// ```text
+    /// /// The arguments of `saxpy` by name..
+    /// pub struct saxpy<__X2: AsDeviceView<f32> = NoView> { pub n: u32, pub x: __X2 }
+    /// ```
+    pub(super) fn struct_item(&self) -> TokenStream {
+        let Outline {
+            attrs, vis, ident, ..
+        } = self.outline;
+        let (cfgs, shared) = (&attrs.cfgs, &attrs.shared);
+        let vis = visibility(vis);
+        let generics = self.declared_generics();
+        let fields = self.arguments.iter().map(
+            |Argument {
+                 ident, docs, field, ..
+             }| {
+                quote_spanned! {ours()=> #docs #vis #ident: #field }
+            },
+        );
+        let name = unraw(ident);
+        let doc = format!(
+            "The arguments of `{name}` by name, for `{name} {{ .. }}.launch(&stream, launch)`, and the \
+             kernel itself, for `{name}::load(&context)`."
+        );
+        quote_spanned! {ours()=>
+            #[doc = #doc]
+            #(#cfgs)*
+            #(#shared)*
+            #[allow(
+                non_camel_case_types,
+                non_snake_case,
+                dead_code,
+                missing_debug_implementations,
+                missing_copy_implementations,
+                clippy::exhaustive_structs,
+                clippy::struct_excessive_bools
+            )]
+            #vis struct #ident #generics { #(#fields),* }
+        }
+    }
+
+    /// ```text
+    /// pub fn saxpy(stream: &CudaStream, launch: impl Into<Launch>, n: u32, x: &(impl AsDeviceView<f32> + ?Sized))
+    ///     -> Result<(), LaunchError> { .. }
+    /// ```
+    pub(super) fn function(&self, docs: &TokenStream, body: &TokenStream) -> TokenStream {
+        let Outline {
+            attrs, vis, ident, ..
+        } = self.outline;
+        let (cfgs, shared, function) = (&attrs.cfgs, &attrs.shared, &attrs.function);
+        let krate = self.krate;
+        let unsafety = self.unsafety();
+        let arguments = self.arguments.iter().map(|Argument { ident, passed, .. }| {
+            quote_spanned! {ours()=> #ident: #passed }
+        });
+        quote_spanned! {ours()=>
+            #docs
+            #(#cfgs)*
+            #(#shared)*
+            #[allow(
+                dead_code,
+                deprecated,
+                unused_variables,
+                clippy::too_many_arguments,
+                clippy::fn_params_excessive_bools,
+                clippy::impl_trait_in_params,
+                clippy::missing_errors_doc,
+                clippy::missing_safety_doc,
+                clippy::many_single_char_names,
+                clippy::similar_names
+            )]
+            #(#function)*
+            #vis #unsafety fn #ident(
+                stream: &#krate::cudarc::driver::CudaStream,
+                launch: impl ::core::convert::Into<#krate::Launch>,
+                #(#arguments),*
+            ) -> ::core::result::Result<(), #krate::LaunchError> {
+                #body
+            }
+        }
+    }
+
+    pub(super) fn launch_self(&self) -> TokenStream {
+        let ident = &self.outline.ident;
+        let fields = self.arguments.iter().map(|argument| &argument.ident);
+        let launch = quote_spanned! {ours()=> #ident { #(#fields),* }.launch(stream, launch) };
+        if self.outline.safe {
+            launch
+        } else {
+            // SAFETY (of the generated code): the function asks of its caller what the method does.
+            quote_spanned! {ours()=> unsafe { #launch } }
+        }
+    }
+
+    /// `load` on the struct that stands for the kernel, `launch` on one with arguments.
+    pub(super) fn methods(&self, load: &TokenStream, launch: &TokenStream) -> TokenStream {
+        let Outline {
+            attrs, vis, ident, ..
+        } = self.outline;
+        let cfgs = &attrs.cfgs;
+        let krate = self.krate;
+        let vis = visibility(vis);
+        let unsafety = self.unsafety();
+        let (kernel, safety) = (self.kernel_ty(), self.safety());
+        let (generics, ty) = (self.bounded_generics(), self.ty());
+        let name = unraw(ident);
+        let load_doc = format!(
+            "Loads `{name}` for a context now, not at its first launch.\n\n# Errors\n\nIf the driver \
+             refuses the kernel's PTX, or there is no driver."
+        );
+        let launch_doc = format!(
+            "Launches `{name}` with these arguments.\n\n# Errors\n\nAs the function `{name}`.\n\n\
+             # Safety\n\nAs the function `{name}`."
+        );
+        quote_spanned! {ours()=>
+            #(#cfgs)*
+            #[allow(dead_code, deprecated, unused_variables)]
+            impl #kernel {
+                #[doc = #load_doc]
+                #vis fn load(
+                    context: &::std::sync::Arc<#krate::cudarc::driver::CudaContext>,
+                ) -> ::core::result::Result<#krate::Kernel<#kernel, #safety>, #krate::LoadError> {
+                    #load
+                }
+            }
+            #(#cfgs)*
+            #[allow(dead_code, deprecated, unused_variables, clippy::impl_trait_in_params)]
+            impl #generics #ty {
+                #[doc = #launch_doc]
+                #[inline]
+                #vis #unsafety fn launch(
+                    self,
+                    stream: &#krate::cudarc::driver::CudaStream,
+                    launch: impl ::core::convert::Into<#krate::Launch>,
+                ) -> ::core::result::Result<(), #krate::LaunchError> {
+                    #launch
+                }
+            }
+        }
+    }
+}
+
+impl Argument {
+    fn new(krate: &Path, index: usize, slot: &Slot, borrowed: &mut bool) -> Argument {
+        let generic_ident = format_ident!("__X{index}", span = ours());
+        let mut generic = None;
+        let (passed, field, shown) = match &slot.taken {
+            Some(Taken::Value { ty, .. }) => {
+                let field = lifetime::named(ty, borrowed);
+                (
+                    ty.to_token_stream(),
+                    field,
+                    format!("`{}`", describe::ty(ty)),
+                )
+            }
+            Some(Taken::Slice { elem, written }) => {
+                let span = at(elem);
+                let krate = located(krate, span);
+                let view = if *written {
+                    quote_spanned! {span=> #krate::AsDeviceViewMut<#elem> }
+                } else {
+                    quote_spanned! {span=> #krate::AsDeviceView<#elem> }
+                };
+                let (reference, shown) = if *written {
+                    (
+                        quote_spanned! {span=> &mut },
+                        "a device array that the kernel writes",
+                    )
+                } else {
+                    (
+                        quote_spanned! {span=> & },
+                        "a device array that the kernel reads",
+                    )
+                };
+                generic = Some(Generic {
+                    ident: generic_ident.clone(),
+                    bound: view.clone(),
+                    default: quote_spanned! {ours()=> #krate::__private::NoView },
+                });
+                (
+                    quote_spanned! {span=> #reference (impl #view + ?::core::marker::Sized) },
+                    generic_ident.to_token_stream(),
+                    shown.to_owned(),
+                )
+            }
+            Some(Taken::Optional { elem }) => {
+                *borrowed = true;
+                let krate = located(krate, at(elem));
+                let view = quote_spanned! {at(elem)=> dyn #krate::AsDeviceView<#elem> };
+                (
+                    quote_spanned! {ours()=> ::core::option::Option<&#view> },
+                    quote_spanned! {ours()=> ::core::option::Option<&'__a #view> },
+                    "a device array that the kernel reads, or null".to_owned(),
+                )
+            }
+            Some(Taken::Pointer { elem, written }) => {
+                *borrowed = true;
+                let pointer = if *written {
+                    quote_spanned! {ours()=> #krate::DevicePointerMut }
+                } else {
+                    quote_spanned! {ours()=> #krate::DevicePointer }
+                };
+                (
+                    quote_spanned! {ours()=> #pointer<'_, #elem> },
+                    quote_spanned! {ours()=> #pointer<'__a, #elem> },
+                    "a device pointer".to_owned(),
+                )
+            }
+            // Whatever is passed fits, so that calls give no errors of their own.
+            None => {
+                generic = Some(Generic {
+                    ident: generic_ident.clone(),
+                    bound: quote_spanned! {ours()=> ::core::marker::Sized },
+                    default: quote_spanned! {ours()=> () },
+                });
+                (
+                    quote_spanned! {ours()=> impl ::core::marker::Sized },
+                    generic_ident.to_token_stream(),
+                    String::new(),
+                )
+            }
+        };
+        let (user, doc) = (&slot.docs, format!("Parameter {index}: {shown}."));
+        let docs = if user.is_empty() {
+            quote_spanned! {ours()=> #[doc = #doc] }
+        } else {
+            quote_spanned! {ours()=> #(#user)* }
+        };
+        Argument {
+            ident: slot.ident.clone(),
+            docs,
+            passed,
+            field,
+            generic,
+        }
+    }
+}
+
+/// The user's visibility on what is ours: lints on `pub` are about the user's own items.
+fn visibility(vis: &Visibility) -> Visibility {
+    let mut vis = vis.clone();
+    match &mut vis {
+        Visibility::Public(token) => token.span = token.span.resolved_at(ours()),
+        Visibility::Restricted(restricted) => {
+            restricted.pub_token.span = restricted.pub_token.span.resolved_at(ours());
+        }
+        Visibility::Inherited => {}
+    }
+    vis
+}

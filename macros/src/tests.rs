@@ -1,0 +1,395 @@
+//! What declarations expand to, formatted, by lines that must and must not be there.
+
+use proc_macro2::TokenStream;
+
+use crate::stages;
+
+/// The expansion of `#[kernel(options)] item`.
+fn expand(options: &str, item: &str) -> String {
+    let out = stages::kernel(parse(options), parse(item));
+    let file = syn::parse2(out.clone()).unwrap_or_else(|error| panic!("{error}: {out}"));
+    prettyplease::unparse(&file)
+}
+
+/// Without what depends on where lines break.
+fn compact(text: &str) -> String {
+    let text: String = text.split_whitespace().collect();
+    text.replace(",)", ")")
+        .replace(",>", ">")
+        .replace(",]", "]")
+        .replace(",}", "}")
+}
+
+/// The expansion of a declaration in a block on a file of `kernels/`.
+fn expand_block(file: &str, declaration: &str) -> String {
+    let options = format!("ptx = \"../kernels/{file}.ptx\"");
+    expand(
+        &options,
+        &format!("unsafe extern \"C\" {{ {declaration} }}"),
+    )
+}
+
+fn parse(source: &str) -> TokenStream {
+    source.parse().unwrap()
+}
+
+#[track_caller]
+fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(
+            compact(text).contains(&compact(part)),
+            "{part} is missing in:\n{text}"
+        );
+    }
+}
+
+#[track_caller]
+fn assert_lacks(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(
+            !compact(text).contains(&compact(part)),
+            "{part} is in:\n{text}"
+        );
+    }
+}
+
+const SAXPY: &str = "/** y = a x + y */ #[requires(x.len() >= n, y.len() >= n)] #[block(128)]
+    pub safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);";
+
+#[test]
+fn a_kernel_is_a_function_and_a_struct() {
+    let text = expand_block("vector", SAXPY);
+    assert_has(
+        &text,
+        &[
+            "pub fn saxpy( stream: &::gridcall::cudarc::driver::CudaStream, \
+             launch: impl ::core::convert::Into<::gridcall::Launch>, n: u32, a: f32, \
+             x: &(impl ::gridcall::AsDeviceView<f32> + ?::core::marker::Sized), \
+             y: &mut (impl ::gridcall::AsDeviceViewMut<f32> + ?::core::marker::Sized), ) \
+             -> ::core::result::Result<(), ::gridcall::LaunchError>",
+            "saxpy { n, a, x, y }.launch(stream, launch)",
+            "pub struct saxpy< \
+             __X2: ::gridcall::AsDeviceView<f32> = ::gridcall::__private::NoView, \
+             __X3: ::gridcall::AsDeviceViewMut<f32> = ::gridcall::__private::NoView, >",
+            "pub n: u32,",
+            "pub x: __X2,",
+            "impl ::gridcall::__private::Declared for saxpy {",
+            "type Safety = ::gridcall::Safe;",
+            "type Params = ::gridcall::__private::Params<24>;",
+            "const ARRAYS: ::core::primitive::bool = true;",
+        ],
+    );
+    assert_lacks(
+        &text,
+        &["unsafe fn saxpy", "unsafe fn launch", "compile_error"],
+    );
+}
+
+#[test]
+fn a_launch_takes_its_steps_in_order() {
+    let text = expand_block("vector", SAXPY);
+    let steps = [
+        "let view2 = call.read::<f32, _>(2, 4, &self.x)?;",
+        "let view3 = call.write::<f32, _>(3, 4, &mut self.y)?;",
+        "let n: ::gridcall::__private::Int = ::core::convert::Into::into(self.n);",
+        "let x = ::gridcall::__private::ViewOf(view2);",
+        "if (x.len() >= n) {}",
+        "call.requirement(0, &[(\"n\", &{ n }), (\"x.len()\", &x.len())])",
+        "call.requirement(1,",
+        "call.disjoint(&[(2, view2, false), (3, view3, true)])?;",
+        "Params::<24>::zeroed();",
+        "params.set(0, &self.n);",
+        "params.set(4, &self.a);",
+        "params.set_pointer(8, view2);",
+        "params.set_pointer(16, view3);",
+        "let guard2 = call.acquire::<f32, _>(2, &self.x)?;",
+        "let guard3 = call.acquire_mut::<f32, _>(3, &mut self.y)?;",
+        "unsafe { call.enqueue(params) }?;",
+        "let mut end = call.finish();",
+        "end.guard(2, guard2);",
+        "end.guard(3, guard3);",
+        "end.result()",
+    ];
+    let text = compact(&text);
+    let mut rest = text.as_str();
+    for step in steps.map(compact) {
+        let Some(at) = rest.find(&step) else {
+            panic!("{step} is missing or too early in: {text}");
+        };
+        rest = &rest[at + step.len()..];
+    }
+}
+
+#[test]
+fn a_declaration_says_what_the_ptx_does() {
+    let text = expand_block("vector", SAXPY);
+    assert_has(
+        &text,
+        &[
+            "kernel: \"saxpy\", entry: \"saxpy\", image: &__IMAGE,",
+            "safe: true,",
+            "name: \"n\", ty: \"u32\", offset: 0, size: 4, align: 4",
+            "name: \"y\", ty: \"&mut [f32]\", offset: 16, size: 8, align: 8",
+            "params_size: 24,",
+            "requires: &[\"x.len() >= n\", \"y.len() >= n\"],",
+            "block: ::core::option::Option::Some([128, 1, 1]),",
+            "reqntid: ::core::option::Option::None,",
+            "maxntid: ::core::option::Option::None,",
+            "may_alias: &[]",
+            "path: \"../kernels/vector.ptx\",",
+            "::core::include_bytes!(",
+        ],
+    );
+    let text = expand_block("shared", "safe fn bounded(y: &mut [f32], n: i32);");
+    assert_has(
+        &text,
+        &["maxntid: ::core::option::Option::Some([256, 1, 1]),"],
+    );
+    let alias = "#[may_alias(y, x)] safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);";
+    assert_has(&expand_block("vector", alias), &["may_alias: &[(2, 3)]"]);
+}
+
+#[test]
+fn what_is_not_needed_is_left_out() {
+    let text = expand_block("vector", "safe fn zero(y: &mut [f32]);");
+    assert_lacks(
+        &text,
+        &[
+            "disjoint",
+            "call.requirement",
+            "check_layout",
+            "check_element",
+        ],
+    );
+    let text = expand_block("scalars", "safe fn nothing();");
+    assert_lacks(
+        &text,
+        &[
+            "call.read",
+            "acquire",
+            "params.set",
+            "fn run(mut self",
+            "end.guard",
+        ],
+    );
+    assert_has(
+        &text,
+        &[
+            "fn nothing( stream",
+            "Params::<0>::zeroed();",
+            "const ARRAYS: ::core::primitive::bool = false;",
+        ],
+    );
+}
+
+#[test]
+fn an_unsafe_kernel_is_unsafe_everywhere() {
+    for qualifier in ["unsafe fn", "fn"] {
+        let text = expand_block("vector", &format!("{qualifier} zero(y: &mut [f32]);"));
+        assert_has(
+            &text,
+            &[
+                "unsafe fn zero(",
+                "unsafe fn launch(",
+                "unsafe { zero { y }.launch(stream, launch) }",
+                "type Safety = ::gridcall::Unsafe;",
+                "# Safety The caller vouches",
+                "safe: false,",
+            ],
+        );
+    }
+    let documented = "/** # Safety\n\n`y` is long enough. */ unsafe fn zero(y: &mut [f32]);";
+    assert_lacks(&expand_block("vector", documented), &["The caller vouches"]);
+}
+
+#[test]
+fn optional_arrays_and_pointers_borrow() {
+    let text = expand_block(
+        "scalars",
+        "unsafe fn maybe(x: Option<&[f32]>, out: *mut f32, n: i32);",
+    );
+    assert_has(
+        &text,
+        &[
+            "struct maybe<'__a> {",
+            "x: ::core::option::Option<&'__a dyn ::gridcall::AsDeviceView<f32>>,",
+            "out: ::gridcall::DevicePointerMut<'__a, f32>,",
+            "impl ::gridcall::__private::Declared for maybe<'static> {",
+            "x: ::core::option::Option<&dyn ::gridcall::AsDeviceView<f32>>,",
+            "out: ::gridcall::DevicePointerMut<'_, f32>,",
+            "let view0 = call.read_optional::<f32>(0, 4, self.x)?;",
+            "let guard0 = call.acquire_optional::<f32>(0, self.x)?;",
+            "params.set(8, &self.out);",
+        ],
+    );
+}
+
+#[test]
+fn types_of_the_users_are_compared_by_the_compiler() {
+    let text = expand_block("structs", "safe fn julia(out: &mut [Pixel], g: Grid);");
+    assert_has(
+        &text,
+        &[
+            "::gridcall::__private::check_layout::<Grid>(",
+            "param: \"g\", ty: \"Grid\", size: 12, align: 4, class: ::gridcall::__private::Class::Bytes,",
+            "ptx: \".align 4 .b8 [12]\", place: \"../kernels/structs.ptx:",
+            "::gridcall::__private::check_element::<Pixel>(\"julia\", 0, \"out\")",
+            "__SET1(&mut params, 8, &self.g);",
+            "if ::core::mem::align_of::<Pixel>() < 1 { 1 } else { ::core::mem::align_of::<Pixel>() }",
+        ],
+    );
+}
+
+#[test]
+fn contracts_speak_of_launches_and_fields() {
+    let text = expand_block(
+        "structs",
+        "#[requires(out.len() >= g.n * 2, block.x == 256, grid.blocks() < 9, shared_mem_bytes == 0)]
+         safe fn julia(out: &mut [u32], g: Grid);",
+    );
+    assert_has(
+        &text,
+        &[
+            "let g = &self.g;",
+            "::gridcall::__private::Field(g.n).get() * ::gridcall::__private::Int::new(2)",
+            "(\"g.n\", &::gridcall::__private::Field(g.n).shown())",
+            "let block: ::gridcall::__private::Extents = ::core::convert::Into::into(call.block());",
+            "let grid: ::gridcall::__private::Extents = ::core::convert::Into::into(call.grid());",
+            "let shared_mem_bytes: ::gridcall::__private::Int",
+        ],
+    );
+    let shadowed = "#[name(\"scale\")] #[requires(block.len() >= grid)]
+        safe fn own(block: &mut [f32], a: f32, grid: i32);";
+    assert_lacks(&expand_block("vector", shadowed), &["Extents"]);
+}
+
+#[test]
+fn alignment_is_the_strictest_of_all() {
+    let text = expand_block(
+        "vector",
+        "unsafe fn copy4(#[align(16)] x: &[f32], #[align(32)] y: &mut [Float4], n4: i32);",
+    );
+    assert_has(
+        &text,
+        &[
+            "call.read::<f32, _>(0, 16, &self.x)?",
+            "if ::core::mem::align_of::<Float4>() < 32 { 32 }",
+        ],
+    );
+}
+
+#[test]
+fn attributes_go_where_they_belong() {
+    let text = expand_block(
+        "vector",
+        "#[cfg(unix)] #[deprecated] #[must_use] #[inline] #[allow(clippy::doc_markdown)]
+         pub(crate) safe fn zero(/** What is zeroed. */ y: &mut [f32]);",
+    );
+    assert_eq!(text.matches("#[cfg(unix)]").count(), 6, "{text}");
+    assert_eq!(text.matches("#[deprecated]").count(), 2, "{text}");
+    assert_eq!(text.matches("#[must_use]").count(), 1, "{text}");
+    assert_has(
+        &text,
+        &[
+            "/// What is zeroed. pub(crate) y: __X0",
+            "pub(crate) fn load(",
+        ],
+    );
+}
+
+#[test]
+fn the_crate_is_called_as_the_user_says() {
+    let text = expand(
+        "crate = facade::gpu, ptx = \"../kernels/structs.ptx\"",
+        "#[requires(out.len() >= g.n, block.x == 1)] safe fn julia(out: &mut [u32], g: Grid);",
+    );
+    assert_has(
+        &text,
+        &[
+            "facade::gpu::AsDeviceViewMut<u32>",
+            "facade::gpu::__private::Int",
+        ],
+    );
+    assert_lacks(&text, &["::gridcall"]);
+}
+
+#[test]
+fn nothing_is_named_without_its_root() {
+    let text = expand_block("vector", SAXPY);
+    for name in [
+        "Result<",
+        "Option<",
+        "Into<",
+        "Ok(",
+        "Err(",
+        "Some(",
+        "concat!",
+        "include_bytes!",
+    ] {
+        for (at, _) in text.match_indices(name) {
+            assert!(
+                text[..at].ends_with("::"),
+                "{name} in: {}",
+                &text[at.saturating_sub(40)..at]
+            );
+        }
+    }
+}
+
+#[test]
+fn a_wrong_kernel_is_outlined_and_others_are_whole() {
+    let text = expand_block(
+        "vector",
+        "safe fn relu(y: &mut [f32], n: String); safe fn zero(y: &mut [f32]);",
+    );
+    assert_has(
+        &text,
+        &[
+            "::core::compile_error!",
+            "fn relu( stream",
+            "n: impl ::core::marker::Sized, )",
+            "struct relu< __X0: ::gridcall::AsDeviceViewMut<f32> = ::gridcall::__private::NoView, \
+             __X1: ::core::marker::Sized = (), >",
+            "impl ::gridcall::__private::Declared for zero {",
+        ],
+    );
+    assert_lacks(&text, &["Declared for relu"]);
+    assert_eq!(text.matches("compile_error").count(), 1);
+}
+
+#[test]
+fn errors_stand_under_the_cfg_of_their_kernel() {
+    let text = expand_block("vector", "#[cfg(windows)] safe fn no_such(y: &mut [f32]);");
+    assert_has(&text, &["#[cfg(windows)] ::core::compile_error!"]);
+    let text = expand(
+        "ptx = \"no/such.ptx\"",
+        "#[cfg(windows)] unsafe fn zero(y: &mut [f32]);",
+    );
+    assert_has(&text, &["#[cfg(windows)] ::core::compile_error!"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_given_back() {
+    let options = "ptx = \"../kernels/vector.ptx\"";
+    let block = "unsafe extern \"C\" { safe fn relu(y: &, n: u32); safe fn zero(y: &mut [f32]); }";
+    let out = stages::kernel(parse(options), parse(block)).to_string();
+    assert_has(
+        &out,
+        &[
+            "compile_error",
+            "safe fn relu(y: &, n: u32);",
+            "Declared for zero",
+        ],
+    );
+    let out = stages::kernel(parse(options), parse("fn relu(y: &);")).to_string();
+    assert_has(&out, &["compile_error", "fn relu(y: &);"]);
+}
+
+#[test]
+fn each_block_carries_its_image_once() {
+    let text = expand_block(
+        "vector",
+        "safe fn zero(y: &mut [f32]); safe fn relu(y: &mut [f32], n: i32);",
+    );
+    assert_eq!(text.matches("include_bytes!").count(), 1);
+}

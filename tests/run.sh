@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Runs what tests/bundle.sh packed, beside which it lies. Needs a GPU and its driver, nothing else.
+#
+#     ./run.sh                 the launch tests, then the examples
+#     ./run.sh NAME..          the launch tests whose names contain one of these
+#     ./run.sh --sanitizer     the launch tests under compute-sanitizer's memcheck, without those that provoke faults;
+#                              COMPUTE_SANITIZER names the program if it is not on PATH or in /usr/local/cuda/bin
+#     ./run.sh --bench         the benchmarks
+#
+# Exits with 1 if anything failed.
+set -u
+cd "$(dirname "$0")"
+
+# A test that finds no device fails, as does one that would be left out for want of it.
+export GRIDCALL_TEST_REQUIRE_DEVICE=1
+failed=()
+
+run() {
+    printf '\n=== %s\n' "$*"
+    "$@" || failed+=("$* ended with $?")
+}
+
+sanitizer() {
+    for program in "${COMPUTE_SANITIZER:-compute-sanitizer}" /usr/local/cuda/bin/compute-sanitizer; do
+        command -v "$program" && return
+    done
+    echo "no compute-sanitizer: set COMPUTE_SANITIZER to its path" >&2
+    return 1
+}
+
+case ${1-} in
+    --sanitizer)
+        memcheck=$(sanitizer) || exit 1
+        # The tests ask the driver for what it must refuse, and check its answers themselves. Those that put another
+        # driver in place of the real one leave the sanitizer nothing to stand on.
+        run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/launch --skip faults:: --skip driver::
+        ;;
+    --bench)
+        run benches/launch
+        ;;
+    '')
+        run tests/launch
+        for example in examples/*; do
+            run "$example"
+        done
+        ;;
+    *)
+        run tests/launch "$@"
+        ;;
+esac
+
+printf '\n'
+if [ ${#failed[@]} -gt 0 ]; then
+    printf 'FAILED: %s\n' "${failed[@]}"
+    exit 1
+fi
+echo "all passed"
