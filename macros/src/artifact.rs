@@ -66,9 +66,12 @@ pub(crate) struct Place {
     pub(crate) variables: Vec<LitStr>,
 }
 
-/// What became of a PTX file.
+/// What became of the PTX of a declaration.
 pub(crate) enum Found {
-    Module(Artifact),
+    /// The files, at least one.
+    Modules(Vec<Artifact>),
+    /// The program names it when it runs.
+    Later,
     /// There is none, and the build was told to go on with the signatures.
     Absent(Place),
 }
@@ -77,14 +80,38 @@ pub(crate) enum Found {
 /// kernels then fail to load. docs.rs sets `DOCS_RS`, which counts as well.
 pub(crate) const SIGNATURES_ONLY: &str = "GRIDCALL_SIGNATURES_ONLY";
 
-/// Finds and reads the file that `expr` names.
+/// Finds and reads the file that `expr` names, or the files of a list.
 pub(crate) fn open(expr: &Expr) -> syn::Result<Found> {
+    let list: Vec<&Expr> = match expr {
+        Expr::Array(list) if list.elems.is_empty() => {
+            return Err(syn::Error::new_spanned(list, "name at least one PTX file"));
+        }
+        Expr::Array(list) => list.elems.iter().collect(),
+        one => vec![one],
+    };
+    let mut modules = Vec::new();
+    for expr in list {
+        match open_one(expr)? {
+            One::Module(artifact) => modules.push(artifact),
+            One::Absent(place) => return Ok(Found::Absent(place)),
+        }
+    }
+    Ok(Found::Modules(modules))
+}
+
+/// What became of one file.
+enum One {
+    Module(Artifact),
+    Absent(Place),
+}
+
+fn open_one(expr: &Expr) -> syn::Result<One> {
     let place = Place::of(expr, "PTX")?;
     match read(&place.absolute) {
-        Ok(text) => Ok(Found::Module(Artifact { place, text })),
+        Ok(text) => Ok(One::Module(Artifact { place, text })),
         Err(Unread::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
             if signatures_only() {
-                Ok(Found::Absent(place))
+                Ok(One::Absent(place))
             } else {
                 Err(syn::Error::new_spanned(expr, missing(&place)))
             }

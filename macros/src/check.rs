@@ -69,6 +69,35 @@ pub(crate) fn check_address_size(artifact: &Artifact) -> Result<(), String> {
     }
 }
 
+/// Checks that two images take the same parameters: a launch packs them once.
+pub(crate) fn check_variants(
+    outline: &Outline,
+    (first, of_first): (&Artifact, &ptx::Entry),
+    (other, of_other): (&Artifact, &ptx::Entry),
+    report: &mut Report,
+) {
+    let layout = |param: &ptx::Param| (param.offset(), param.size(), param.align(), param.class());
+    let pairs = of_first.params().iter().zip(of_other.params()).enumerate();
+    for (index, (one, another)) in pairs {
+        if layout(one) != layout(another) {
+            let place = |artifact: &Artifact, param: &ptx::Param| {
+                format!("{}:{}", artifact.place.shown, param.position().line)
+            };
+            report.error(
+                &outline.ident,
+                format!(
+                    "parameter {index} of `{}` is {} at {}, but {} at {}: compile both from one source",
+                    outline.ident,
+                    describe::param(one),
+                    place(first, one),
+                    describe::param(another),
+                    place(other, another),
+                ),
+            );
+        }
+    }
+}
+
 impl<'p> Subject<'_, 'p> {
     fn name(&self) -> &proc_macro2::Ident {
         &self.outline.ident

@@ -57,10 +57,13 @@ pub(crate) fn options(tokens: TokenStream, report: &mut Report) -> Options {
     };
     match parser.parse2(tokens) {
         Err(error) => report.add(error),
+        // Without PTX the kernel is compared with the module that it is taken from.
         Ok(()) if options.ptx.is_none() && report.is_empty() => {
-            let message = "which PTX file holds the kernel? write `#[kernel(ptx = \"path\")]`, the \
-                           path from the folder of Cargo.toml";
-            report.add(syn::Error::new(proc_macro2::Span::call_site(), message));
+            if let Some(cuda) = &options.cuda {
+                let message = "`cuda = ..` needs `ptx = ..` beside it: the source is a witness for what it \
+                               was compiled to";
+                report.error(cuda, message);
+            }
         }
         Ok(()) => {}
     }

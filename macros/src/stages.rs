@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 
-use crate::artifact::{self, Artifact, Cuda, Found};
+use crate::artifact::{self, Cuda, Found};
 use crate::check;
 use crate::claims;
 use crate::expand::{self, Heard, Items, Subject};
@@ -57,13 +57,17 @@ struct Files<'a> {
 
 /// Opens the PTX; `None` if that failed.
 fn find(options: &Options, report: &mut Report) -> Option<Found> {
-    let expr = options.ptx.as_ref()?;
+    let Some(expr) = options.ptx.as_ref() else {
+        return report.is_empty().then_some(Found::Later);
+    };
     let found = report.note(artifact::open(expr))?;
-    if let Found::Module(artifact) = &found
-        && let Err(message) = check::check_address_size(artifact)
-    {
-        report.error(expr, message);
-        return None;
+    if let Found::Modules(artifacts) = &found {
+        for artifact in artifacts {
+            if let Err(message) = check::check_address_size(artifact) {
+                report.error(expr, message);
+                return None;
+            }
+        }
     }
     Some(found)
 }
@@ -96,41 +100,54 @@ fn whole(
     report: &mut Report,
 ) -> Option<Items> {
     let (options, found) = (files.options, files.found?);
-    let mut heard = Heard::default();
-    let entry = match found {
-        Found::Module(artifact) => {
-            let entry = check::against(outline, kernel, artifact, report);
-            if let Some(entry) = entry.filter(|_| report.is_empty()) {
-                let subject = witness::Subject::new(outline, kernel, entry, artifact);
-                witness::check(&subject, files.cuda, options.deny_unused, report);
-                heard = Heard {
-                    claims: claims::of(&options.krate, &subject, files.cuda),
-                    cpp: subject.cpp(files.cuda),
-                    source: files
-                        .cuda
-                        .and_then(|cuda| Some(cuda.place.as_ref()?.shown.clone())),
-                    read_only: subject.read_only(),
-                };
+    let (mut heard, mut entries) = (Heard::default(), Vec::new());
+    if let Found::Modules(artifacts) = found {
+        for artifact in artifacts {
+            let entry = check::against(outline, kernel, artifact, report)?;
+            if !report.is_empty() {
+                return None;
             }
-            entry
+            let subject = witness::Subject::new(outline, kernel, entry, artifact);
+            witness::check(&subject, files.cuda, options.deny_unused, report);
+            if let Some((first, of_first)) = artifacts.first().zip(entries.first().copied()) {
+                check::check_variants(outline, (first, of_first), (artifact, entry), report);
+            }
+            if !report.is_empty() {
+                return None;
+            }
+            heard.add(Heard {
+                claims: claims::of(&options.krate, &subject, files.cuda),
+                cpp: subject.cpp(files.cuda),
+                source: files
+                    .cuda
+                    .and_then(|cuda| Some(cuda.place.as_ref()?.shown.clone())),
+                read_only: subject.read_only(),
+            });
+            entries.push(entry);
         }
-        Found::Absent(_) => None,
-    };
+    }
     report.is_empty().then(|| {
         expand::kernel(&Subject {
             krate: &options.krate,
             outline,
             kernel,
             file: shown(found),
-            entry,
+            entry: entries.first().copied(),
+            entries,
+            later: matches!(found, Found::Later),
             heard,
         })
     })
 }
 
+/// The file, as messages call it; of several the first.
 fn shown(found: &Found) -> &str {
     match found {
-        Found::Module(Artifact { place, .. }) | Found::Absent(place) => &place.shown,
+        Found::Modules(artifacts) => artifacts
+            .first()
+            .map_or("", |artifact| artifact.place.shown.as_str()),
+        Found::Absent(place) => &place.shown,
+        Found::Later => "",
     }
 }
 
@@ -138,10 +155,14 @@ impl Files<'_> {
     fn image(&self) -> TokenStream {
         let krate = &self.options.krate;
         let mut image = match self.found {
-            Some(Found::Module(artifact)) => expand::image(krate, artifact),
+            Some(Found::Modules(artifacts)) => artifacts
+                .iter()
+                .enumerate()
+                .map(|(number, artifact)| expand::image(krate, number, artifact))
+                .collect(),
             Some(Found::Absent(place)) => expand::absent_image(krate, place),
             // Without a file there are only outlines.
-            None => TokenStream::new(),
+            Some(Found::Later) | None => TokenStream::new(),
         };
         if let Some(place) = self.cuda.and_then(|cuda| cuda.place.as_ref()) {
             image.extend(expand::tracked(place));

@@ -7,10 +7,10 @@ use crate::layout::ArgLayout;
 pub struct Declaration {
     /// The function's name in Rust.
     pub kernel: &'static str,
-    /// The entry's name in the PTX.
+    /// The entry's name in the PTX, where it is the same in all.
     pub entry: &'static str,
-    /// The PTX.
-    pub image: &'static Image,
+    /// The images that hold it; none if they are known only when the program runs.
+    pub variants: &'static [Variant],
     /// The source file of the declaration.
     pub file: &'static str,
     /// The line of the declaration.
@@ -25,14 +25,23 @@ pub struct Declaration {
     pub requires: &'static [&'static str],
     /// `#[block(..)]`.
     pub block: Option<[u32; 3]>,
-    /// The entry's `.reqntid`.
-    pub reqntid: Option<[u32; 3]>,
-    /// The entry's `.maxntid`.
-    pub maxntid: Option<[u32; 3]>,
     /// Pairs of parameters that may overlap though one is written, the lower index first.
     pub may_alias: &'static [(usize, usize)],
     /// What the kernel is to C++.
     pub cpp: Cpp,
+}
+
+/// A kernel in one of its images. Made by `#[kernel]`.
+#[derive(Debug)]
+pub struct Variant {
+    /// The PTX.
+    pub image: &'static Image,
+    /// The entry's name in it.
+    pub entry: &'static str,
+    /// The entry's `.reqntid`.
+    pub reqntid: Option<[u32; 3]>,
+    /// The entry's `.maxntid`.
+    pub maxntid: Option<[u32; 3]>,
 }
 
 /// A kernel as C++ names it. Made by `#[kernel]`.
@@ -47,6 +56,13 @@ pub struct Cpp {
 }
 
 impl Declaration {
+    /// The files that hold the kernel, as messages call them.
+    pub(crate) fn path(&self) -> &'static str {
+        self.variants
+            .first()
+            .map_or("a module", |first| first.image.path)
+    }
+
     /// The arguments of a launch, one on a line, read back from its parameter block.
     #[cold]
     pub(crate) fn describe_arguments(&self, params: &[u8]) -> String {

@@ -232,6 +232,77 @@ pub const fn check_layout<T: KernelArg>(expected: Expected) {
     panic!("{}", text.as_str());
 }
 
+/// Refuses device pointers in what a safe kernel takes by value.
+///
+/// # Panics
+///
+/// While the crate compiles: if there is one.
+#[track_caller]
+pub const fn check_safe<T: KernelArg>(
+    kernel: &'static str,
+    index: usize,
+    param: &'static str,
+    ty: &'static str,
+    safe: bool,
+) {
+    let found = T::LAYOUT;
+    check_layout::<T>(Expected {
+        kernel,
+        index,
+        param,
+        ty,
+        size: found.size,
+        align: found.align,
+        class: found.class,
+        ptx: "",
+        place: "",
+        safe,
+    });
+}
+
+/// Where parameters lie that no PTX was seen of: as CUDA lays out their types. Made by `#[kernel]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<const N: usize> {
+    /// Where each starts.
+    pub offsets: [usize; N],
+    /// The bytes of each.
+    pub sizes: [usize; N],
+    /// The alignment of each.
+    pub aligns: [usize; N],
+    /// The end of the last.
+    pub size: usize,
+}
+
+impl<const N: usize> Places<N> {
+    /// The places of parameters of these sizes and alignments.
+    #[must_use]
+    pub const fn new(layouts: [(usize, usize); N]) -> Places<N> {
+        let mut places = Places {
+            offsets: [0; N],
+            sizes: [0; N],
+            aligns: [1; N],
+            size: 0,
+        };
+        let mut index = 0;
+        while index < N {
+            let (size, align) = layouts[index];
+            let offset = places.size.next_multiple_of(align);
+            places.offsets[index] = offset;
+            places.sizes[index] = size;
+            places.aligns[index] = align;
+            places.size = offset + size;
+            index += 1;
+        }
+        places
+    }
+}
+
+/// How CUDA lays out a type.
+#[must_use]
+pub const fn size_and_align<T: KernelArg>() -> (usize, usize) {
+    (T::LAYOUT.size, T::LAYOUT.align)
+}
+
 /// Refuses element types without a size.
 ///
 /// # Panics

@@ -236,8 +236,10 @@ mod kernel;
 mod launch;
 mod layout;
 mod load;
+mod module;
 mod params;
 mod pointer;
+mod variant;
 mod vector;
 mod verify;
 
@@ -249,6 +251,7 @@ pub use error::{
 };
 pub use kernel::{Kernel, Safe, Unsafe};
 pub use launch::{Block, Extent, Grid, Launch, cover};
+pub use module::Module;
 pub use pointer::{DevicePointer, DevicePointerMut};
 pub use vector::*;
 
@@ -262,9 +265,12 @@ pub mod __private {
         counterpart::{
             Counterpart, CounterpartField, LayoutOf, NoLayout, check_access, check_fields,
         },
-        declaration::{Cpp, Declaration, Image, Param, Pass},
+        declaration::{Cpp, Declaration, Image, Param, Pass, Variant},
         kernel::{Arguments, Declared, NoView},
-        layout::{ArgLayout, Class, Expected, Field as ArgField, check_element, check_layout},
+        layout::{
+            ArgLayout, Class, Expected, Field as ArgField, Places, check_element, check_layout,
+            check_safe, size_and_align,
+        },
         params::Params,
         verify::{declaration, verify},
     };

@@ -5,7 +5,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::{Attribute, Type};
 
-use super::{Signature, Subject, plain};
+use super::{Layout, Signature, Subject, plain};
 use crate::describe;
 use crate::kernel::{Param, unraw};
 use crate::span::ours;
@@ -61,8 +61,11 @@ impl Subject<'_> {
         let params = self.kernel.params.iter().enumerate().map(|(index, param)| {
             let name = unraw(&param.ident);
             let ty = describe::ty(&param.ty);
-            let place = self.layout(index);
-            let [offset, size, align] = [place.offset, place.size, place.align].map(plain);
+            let Layout {
+                offset,
+                size,
+                align,
+            } = self.layout(index);
             let pass = self.pass(index, param);
             quote_spanned! {ours()=>
                 #krate::__private::Param {
@@ -71,12 +74,10 @@ impl Subject<'_> {
             }
         });
         let cpp = self.cpp();
-        let params_size = plain(self.params_size());
+        let params_size = self.params_size();
         let requires = self.kernel.requires.iter().map(describe::expr);
         let block = dims(self.kernel.block.as_ref().map(|block| block.dims));
-        let directives = self.entry.map(ptx::Entry::directives);
-        let reqntid = dims(directives.and_then(ptx::Directives::reqntid));
-        let maxntid = dims(directives.and_then(ptx::Directives::maxntid));
+        let variants = self.variants();
         let may_alias = self.kernel.may_alias.iter().map(|&(one, other)| {
             let (one, other) = (plain(one), plain(other));
             quote_spanned! {ours()=> (#one, #other) }
@@ -91,7 +92,7 @@ impl Subject<'_> {
                         #krate::__private::KernelCell::new(&#krate::__private::Declaration {
                             kernel: #name,
                             entry: #entry,
-                            image: &__IMAGE,
+                            variants: &[#variants],
                             file: ::core::file!(),
                             line: #line,
                             safe: #safe,
@@ -99,14 +100,39 @@ impl Subject<'_> {
                             params_size: #params_size,
                             requires: &[#(#requires),*],
                             block: #block,
-                            reqntid: #reqntid,
-                            maxntid: #maxntid,
                             may_alias: &[#(#may_alias),*],
                             cpp: #cpp,
                         });
                     &CELL
                 }
             }
+        }
+    }
+
+    /// The images, each with what its entry says.
+    fn variants(&self) -> TokenStream {
+        let krate = self.krate;
+        let variant = |number: usize, entry: Option<&ptx::Entry>| {
+            let image = super::image_name(number);
+            let name = entry.map_or_else(|| self.entry_name(), |entry| entry.name().to_owned());
+            let directives = entry.map(ptx::Entry::directives);
+            let reqntid = dims(directives.and_then(ptx::Directives::reqntid));
+            let maxntid = dims(directives.and_then(ptx::Directives::maxntid));
+            quote_spanned! {ours()=>
+                #krate::__private::Variant {
+                    image: &#image, entry: #name, reqntid: #reqntid, maxntid: #maxntid,
+                },
+            }
+        };
+        match self.entries.as_slice() {
+            [] if self.later => TokenStream::new(),
+            // The file that is not there.
+            [] => variant(0, None),
+            entries => entries
+                .iter()
+                .enumerate()
+                .map(|(number, entry)| variant(number, Some(entry)))
+                .collect(),
         }
     }
 

@@ -220,6 +220,35 @@ impl<'a> Signature<'a> {
         }
     }
 
+    /// `load_from` on the struct that stands for a kernel of a module that the program names.
+    pub(super) fn load_from(&self) -> TokenStream {
+        let Outline {
+            attrs, vis, ident, ..
+        } = self.outline;
+        let cfgs = &attrs.cfgs;
+        let krate = self.krate;
+        let vis = visibility(vis);
+        let (kernel, safety) = (self.kernel_ty(), self.safety());
+        let name = unraw(ident);
+        let doc = format!(
+            "Takes `{name}` from a module, compared with this declaration.\n\n# Errors\n\nIf the module has \
+             no such kernel, or one of other parameters.\n\n# Safety\n\nThe module's kernel is the one that \
+             is declared: what is compared are the parameters, not what the kernel does."
+        );
+        quote_spanned! {ours()=>
+            #(#cfgs)*
+            #[allow(dead_code, deprecated)]
+            impl #kernel {
+                #[doc = #doc]
+                #vis unsafe fn load_from(
+                    module: &#krate::Module,
+                ) -> ::core::result::Result<#krate::Kernel<#kernel, #safety>, #krate::LoadError> {
+                    unsafe { #krate::Kernel::load_from(module) }
+                }
+            }
+        }
+    }
+
     /// `load` on the struct that stands for the kernel, `launch` on one with arguments.
     pub(super) fn methods(&self, load: &TokenStream, launch: &TokenStream) -> TokenStream {
         let Outline {

@@ -7,6 +7,8 @@
 mod transfer;
 mod value;
 
+use std::collections::HashMap;
+
 use crate::code::Code;
 use crate::entry::Entry;
 use crate::error::{Error, Position};
@@ -170,11 +172,12 @@ impl Entry {
             inspected |= values[register].tainted;
         }
         let mut params = vec![ParamFlow::UNUSED; self.params.len()];
+        let floats = program.floats();
         for touch in &program.touches {
             match values[touch.base].root {
                 Root::Param { param, step } => {
                     if let Some(flow) = params.get_mut(param) {
-                        flow.accesses.push(access(touch, step.bytes(), &program));
+                        flow.accesses.push(access(touch, step.bytes(), &floats));
                     }
                 }
                 _ => incomplete |= values[touch.base].tainted,
@@ -207,9 +210,9 @@ impl ParamFlow {
     };
 }
 
-fn access(touch: &Touch<'_>, step: Option<u64>, program: &Program<'_>) -> Access {
+fn access(touch: &Touch<'_>, step: Option<u64>, floats: &HashMap<&str, ScalarType>) -> Access {
     let float = |ty: ScalarType| {
-        let as_float = touch.data.iter().find_map(|name| program.floats.get(name));
+        let as_float = touch.data.iter().find_map(|name| floats.get(name));
         as_float
             .filter(|float| float.size() == ty.size())
             .copied()

@@ -49,6 +49,8 @@ pub(super) struct Touch<'a> {
 /// All of a body.
 pub(super) struct Program<'a> {
     params: HashMap<&'a str, (usize, &'a Param)>,
+    /// Whether a parameter's name starts as those of registers do.
+    percent_params: bool,
     /// Registers with names of their own.
     named: HashSet<&'a str>,
     /// `r` and 10 of `.reg .b32 r<10>`.
@@ -64,8 +66,8 @@ pub(super) struct Program<'a> {
     pub(super) used: HashSet<usize>,
     /// Parameters read in a way that is not followed.
     pub(super) odd: Set,
-    /// Registers that floating-point instructions work on, and the type.
-    pub(super) floats: HashMap<&'a str, ScalarType>,
+    /// Instructions that work on floating-point numbers.
+    floats: Vec<&'a Instruction<'a>>,
 }
 
 impl<'a> Program<'a> {
@@ -75,6 +77,7 @@ impl<'a> Program<'a> {
             params: named
                 .map(|(index, param)| (param.name(), (index, param)))
                 .collect(),
+            percent_params: params.iter().any(|param| param.name().starts_with('%')),
             named: HashSet::new(),
             prefixes: Vec::new(),
             numbers: HashMap::new(),
@@ -84,7 +87,7 @@ impl<'a> Program<'a> {
             inspected: Vec::new(),
             used: HashSet::new(),
             odd: 0,
-            floats: HashMap::new(),
+            floats: Vec::new(),
         };
         for statement in code.statements() {
             match statement {
@@ -115,14 +118,15 @@ impl<'a> Program<'a> {
 
     /// Other names may be variables, parameters or functions.
     fn is_register(&self, name: &str) -> bool {
+        if name.starts_with('%') {
+            return !is_special(name) && !(self.percent_params && self.params.contains_key(name));
+        }
         let is_one_of = |&(prefix, count): &(&str, u32)| {
             name.strip_prefix(prefix)
                 .and_then(|number| number.parse::<u32>().ok())
                 .is_some_and(|number| number < count)
         };
-        let declared = name.starts_with('%') && !is_special(name)
-            || self.named.contains(name)
-            || self.prefixes.iter().any(is_one_of);
+        let declared = self.named.contains(name) || self.prefixes.iter().any(is_one_of);
         declared && !self.params.contains_key(name)
     }
 
@@ -193,18 +197,18 @@ impl<'a> Program<'a> {
 
     /// A parameter named other than in a load from it has its address taken.
     fn note_params(&mut self, instruction: &'a Instruction<'a>) {
-        let names = |operand: &'a Operand<'a>| {
-            let mut names = Vec::new();
-            collect_names(operand, &mut names);
-            names
-        };
-        for name in instruction.operands.iter().flat_map(names) {
-            if let Some(&(index, _)) = self.params.get(name) {
-                self.used.insert(index);
-                if instruction.opcode != "ld" {
-                    self.odd |= only(index);
+        for operand in &instruction.operands {
+            for_names(operand, &mut |name| {
+                if !self.percent_params && name.starts_with('%') {
+                    return;
                 }
-            }
+                if let Some(&(index, _)) = self.params.get(name) {
+                    self.used.insert(index);
+                    if instruction.opcode != "ld" {
+                        self.odd |= only(index);
+                    }
+                }
+            });
         }
     }
 
@@ -232,10 +236,13 @@ impl<'a> Program<'a> {
 
     /// Registers that an operand names, in lists and vectors too.
     fn registers_of(&mut self, operand: &'a Operand<'a>) -> Vec<Register> {
-        let mut names = Vec::new();
-        collect_names(operand, &mut names);
-        names.retain(|name| self.is_register(name));
-        names.into_iter().map(|name| self.number(name)).collect()
+        let mut registers = Vec::new();
+        for_names(operand, &mut |name| {
+            if self.is_register(name) {
+                registers.push(self.number(name));
+            }
+        });
+        registers
     }
 
     fn load(&mut self, instruction: &'a Instruction<'a>) {
@@ -352,7 +359,7 @@ impl<'a> Program<'a> {
             return;
         }
         let mut names = Vec::new();
-        collect_names(data, &mut names);
+        for_names(data, &mut |name| names.push(name));
         self.touches.push(Touch {
             reach,
             base,
@@ -382,10 +389,8 @@ impl<'a> Program<'a> {
         let [dest, from] = instruction.operands.as_slice() else {
             return self.odd_instruction(instruction);
         };
-        if let (Operand::Name(dest), Some(ty)) = (dest, scalar_type(instruction))
-            && ty.is_float()
-        {
-            self.floats.insert(dest, ty);
+        if is_float(instruction) {
+            self.floats.push(instruction);
         }
         match (dest, from) {
             (Operand::Name(dest), Operand::Name(name)) if is_special(name) => {
@@ -408,31 +413,34 @@ impl<'a> Program<'a> {
     }
 
     fn convert(&mut self, instruction: &'a Instruction<'a>) {
-        let types: Vec<ScalarType> = instruction
+        let mut types = instruction
             .modifiers
             .iter()
-            .filter_map(|word| type_of(word))
-            .collect();
-        if let ([to, from], [dest, source, ..]) =
-            (types.as_slice(), instruction.operands.as_slice())
+            .filter_map(|word| type_of(word));
+        let ([dest, source], Some(to), Some(from), None) = (
+            instruction.operands.as_slice(),
+            types.next(),
+            types.next(),
+            types.next(),
+        ) else {
+            return self.compute(instruction);
+        };
+        if to.is_float() || from.is_float() {
+            self.floats.push(instruction);
+            self.inspect(&instruction.operands[1..]);
+            // No address survives as a floating-point number.
+            for register in self.registers_of(dest) {
+                self.set(register, Value::INTEGER);
+            }
+        } else if to.size() >= from.size()
+            && let Some(dest) = self.register(dest)
         {
-            for (ty, operand) in [(to, dest), (from, source)] {
-                if let Operand::Name(name) = operand
-                    && ty.is_float()
-                {
-                    self.floats.insert(name, *ty);
-                }
-            }
-            if !to.is_float() && !from.is_float() && to.size() >= from.size() {
-                // A wider integer is the same multiple.
-                if let Some(dest) = self.register(dest) {
-                    let source = self.source(source);
-                    self.transfers.push(Transfer::Set(dest, source));
-                    return;
-                }
-            }
+            // A wider integer is the same multiple.
+            let source = self.source(source);
+            self.transfers.push(Transfer::Set(dest, source));
+        } else {
+            self.compute(instruction);
         }
-        self.compute(instruction);
     }
 
     fn shift(&mut self, instruction: &'a Instruction<'a>) {
@@ -457,15 +465,12 @@ impl<'a> Program<'a> {
 
     /// A comparison with null tells nothing of an address that the code relies on.
     fn compare(&mut self, instruction: &'a Instruction<'a>) {
+        if is_float(instruction) {
+            return self.floats.push(instruction);
+        }
         let zero = |operand: &Operand<'_>| matches!(operand, Operand::Constant(Constant::S64(0)));
-        self.note_floats(instruction);
         if !instruction.operands.iter().any(zero) {
             self.inspect(&instruction.operands);
-        }
-        for operand in instruction.operands.iter().take(1) {
-            for register in self.registers_of(operand) {
-                self.set(register, Value::INTEGER);
-            }
         }
     }
 
@@ -478,22 +483,28 @@ impl<'a> Program<'a> {
 
     /// An instruction that makes its first operand of the others.
     fn compute(&mut self, instruction: &'a Instruction<'a>) {
+        if is_float(instruction) {
+            // No address goes through it.
+            return self.floats.push(instruction);
+        }
         let Some((dest, rest)) = instruction.operands.split_first() else {
             return;
         };
-        let is_float = self.note_floats(instruction);
-        self.inspect(rest);
         let mut sources = Vec::new();
         for operand in rest {
             match operand {
                 // A symbol's address may go into anything.
-                Operand::Name(name) if !self.is_register(name) => {
+                Operand::Name(name) if !self.is_register(name) && !is_special(name) => {
                     sources.push(Source::Value(Value::UNKNOWN));
                 }
-                _ => sources.extend(self.registers_of(operand).into_iter().map(Source::Register)),
+                _ => {
+                    let registers = self.registers_of(operand);
+                    self.inspected.extend(&registers);
+                    sources.extend(registers.into_iter().map(Source::Register));
+                }
             }
         }
-        if sources.is_empty() || is_float && instruction.opcode != "cvt" {
+        if sources.is_empty() {
             sources.push(Source::Value(Value::INTEGER));
         }
         for register in self.registers_of(dest) {
@@ -502,18 +513,31 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn note_floats(&mut self, instruction: &'a Instruction<'a>) -> bool {
-        let Some(ty) = scalar_type(instruction).filter(|ty| ty.is_float()) else {
-            return false;
-        };
-        for operand in &instruction.operands {
-            if let Operand::Name(name) = operand
-                && self.is_register(name)
-            {
-                self.floats.insert(name, ty);
+    /// Which of the registers that memory gives or takes hold floating-point numbers, and their type.
+    pub(super) fn floats(&self) -> HashMap<&'a str, ScalarType> {
+        // Older compilers say so in the access itself.
+        let untyped = self
+            .touches
+            .iter()
+            .filter(|touch| touch.ty.is_some_and(|ty| ty.class() == Class::Bits));
+        let wanted: HashSet<&str> = untyped
+            .flat_map(|touch| touch.data.iter().copied())
+            .collect();
+        let mut floats = HashMap::new();
+        if wanted.is_empty() {
+            return floats;
+        }
+        for instruction in &self.floats {
+            for (operand, ty) in instruction.operands.iter().zip(operand_types(instruction)) {
+                if let Operand::Name(name) = operand
+                    && let Some(ty) = ty.filter(|ty| ty.is_float())
+                    && wanted.contains(name)
+                {
+                    floats.insert(*name, ty);
+                }
             }
         }
-        true
+        floats
     }
 
     /// An instruction that is not known may do anything with all that it names.
@@ -527,28 +551,32 @@ impl<'a> Program<'a> {
     }
 }
 
-fn collect_names<'a>(operand: &'a Operand<'a>, names: &mut Vec<&'a str>) {
+/// Calls `visit` with each name in an operand.
+pub(super) fn for_names<'a>(operand: &'a Operand<'a>, visit: &mut impl FnMut(&'a str)) {
     match operand {
-        Operand::Name(name) | Operand::Offset { name, .. } => names.push(name),
+        Operand::Name(name) | Operand::Offset { name, .. } => visit(name),
         Operand::Component { .. } | Operand::Constant(_) | Operand::Sink => {}
         Operand::Element { name, index } => {
-            names.push(name);
+            visit(name);
             if let Base::Name(name) = index.base {
-                names.push(name);
+                visit(name);
             }
         }
         Operand::Address(address) => {
             if let Base::Name(name) = address.base {
-                names.push(name);
+                visit(name);
             }
         }
         Operand::Bracket(all) | Operand::Vector(all) | Operand::List(all) => {
             for operand in all {
-                collect_names(operand, names);
+                for_names(operand, visit);
             }
         }
-        Operand::Pair(one, other) => names.extend([*one, *other]),
-        Operand::Not(operand) | Operand::Negative(operand) => collect_names(operand, names),
+        Operand::Pair(one, other) => {
+            visit(one);
+            visit(other);
+        }
+        Operand::Not(operand) | Operand::Negative(operand) => for_names(operand, visit),
     }
 }
 
@@ -582,7 +610,11 @@ fn is_special(name: &str) -> bool {
         "%tid",
         "%ctaid",
     ];
-    SPECIAL.contains(&name) || name.starts_with("%envreg") || name.starts_with("%pm")
+    // Most are `%r12`, and few of the special ones end in a digit.
+    if name.ends_with(|last: char| last.is_ascii_digit()) {
+        return name == "%clock64" || name.starts_with("%envreg") || name.starts_with("%pm");
+    }
+    SPECIAL.contains(&name)
 }
 
 /// Integer arithmetic of the plain kind, on 32 or 64 bits.
@@ -624,6 +656,7 @@ fn is_arithmetic(opcode: &str) -> bool {
         "match",
         "max",
         "min",
+        "mma",
         "mul",
         "mul24",
         "neg",
@@ -649,19 +682,38 @@ fn is_arithmetic(opcode: &str) -> bool {
         "szext",
         "tanh",
         "testp",
-        "vote",
-        "xor",
-        "mma",
-        "vadd",
-        "vsub",
-        "vmin",
-        "vmax",
         "vabsdiff",
-        "vset",
+        "vadd",
         "vmad",
+        "vmax",
+        "vmin",
+        "vote",
+        "vset",
         "vshl",
+        "vsub",
+        "xor",
     ];
-    ARITHMETIC.contains(&opcode)
+    ARITHMETIC.binary_search(&opcode).is_ok()
+}
+
+fn is_float(instruction: &Instruction<'_>) -> bool {
+    scalar_type(instruction).is_some_and(ScalarType::is_float)
+}
+
+/// The type of each operand of an instruction on floating-point numbers.
+fn operand_types(instruction: &Instruction<'_>) -> [Option<ScalarType>; 5] {
+    let mut types = instruction
+        .modifiers
+        .iter()
+        .filter_map(|word| type_of(word));
+    match (instruction.opcode, types.next(), types.next()) {
+        ("cvt", to, from) => [to, from, None, None, None],
+        // The first operand is a predicate.
+        ("setp", ty, _) => [None, ty, ty, None, None],
+        (_, ty, None) => [ty; 5],
+        // Of two types, as of `set` or `fma` on mixed ones, nobody knows which is whose.
+        _ => [None; 5],
+    }
 }
 
 fn has(instruction: &Instruction<'_>, word: &str) -> bool {
