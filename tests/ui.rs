@@ -33,7 +33,10 @@ fn copy_kernels() {
     for from in [here.join("../kernels"), here.join("ui/kernels")] {
         for entry in fs::read_dir(from).unwrap() {
             let path = entry.unwrap().path();
-            if path.extension().is_some_and(|extension| extension == "ptx" || extension == "cu") {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "ptx" || extension == "cu")
+            {
                 fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
             }
         }

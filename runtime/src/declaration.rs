@@ -132,6 +132,51 @@ pub enum Pass {
 }
 
 impl Param {
+    /// A scalar by value, of a kind that [`ArgLayout`] has a name for.
+    #[must_use]
+    pub const fn scalar(
+        name: &'static str,
+        ty: &'static str,
+        offset: usize,
+        kind: &'static str,
+    ) -> Param {
+        let layout = ArgLayout::of_kind(kind);
+        Param {
+            name,
+            ty,
+            offset,
+            size: layout.size,
+            align: layout.align,
+            pass: Pass::Value(Some(layout)),
+        }
+    }
+
+    /// An array of such scalars.
+    #[must_use]
+    pub const fn array(
+        name: &'static str,
+        ty: &'static str,
+        offset: usize,
+        kind: &'static str,
+        written: bool,
+        read_only: bool,
+    ) -> Param {
+        let layout = ArgLayout::of_kind(kind);
+        Param {
+            name,
+            ty,
+            offset,
+            size: 8,
+            align: 8,
+            pass: Pass::Array {
+                written,
+                read_only,
+                size: layout.size,
+                element: Some(layout),
+            },
+        }
+    }
+
     fn describe(&self, bytes: &[u8]) -> String {
         macro_rules! scalar {
             ($($scalar:ident),+) => {

@@ -84,6 +84,29 @@ impl ArgLayout {
         }
     }
 
+    /// The layout of a scalar by its name in Rust, `usize` being `u64`.
+    pub(crate) const fn of_kind(kind: &'static str) -> ArgLayout {
+        let class = match kind.as_bytes() {
+            [b'f', ..] => Class::Float,
+            _ => Class::Integer,
+        };
+        let size = match kind.as_bytes() {
+            [.., b'1', b'6'] => 2,
+            [.., b'3', b'2'] => 4,
+            [.., b'6', b'4'] => 8,
+            // `u8`, `i8` and `bool`
+            _ => 1,
+        };
+        ArgLayout {
+            size,
+            align: size,
+            class,
+            has_pointer: false,
+            kind,
+            fields: &[],
+        }
+    }
+
     #[cfg_attr(not(feature = "num-complex"), allow(dead_code))]
     pub(crate) const fn of_bytes(size: usize, align: usize, kind: &'static str) -> ArgLayout {
         ArgLayout {

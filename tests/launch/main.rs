@@ -17,6 +17,7 @@ mod faults;
 mod geometry;
 mod kernels;
 mod loading;
+mod modules;
 mod order;
 mod own_arrays;
 mod shared_memory;

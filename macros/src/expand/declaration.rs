@@ -9,7 +9,7 @@ use super::{Layout, Signature, Subject, plain};
 use crate::describe;
 use crate::kernel::{Param, unraw};
 use crate::span::ours;
-use crate::value::Taken;
+use crate::value::{self, Shape, Taken};
 
 impl Subject<'_> {
     /// The docs of the function: the user's, and what the declaration says.
@@ -66,6 +66,9 @@ impl Subject<'_> {
                 size,
                 align,
             } = self.layout(index);
+            if let Some(short) = self.scalar_param(index, param) {
+                return short;
+            }
             let pass = self.pass(index, param);
             quote_spanned! {ours()=>
                 #krate::__private::Param {
@@ -136,6 +139,28 @@ impl Subject<'_> {
         }
     }
 
+    /// A scalar or an array of scalars, which the runtime knows by name: most are, and less code compiles faster.
+    fn scalar_param(&self, index: usize, param: &Param) -> Option<TokenStream> {
+        let krate = self.krate;
+        let (name, ty) = (unraw(&param.ident), describe::ty(&param.ty));
+        let offset = self.layout(index).offset;
+        let read_only = self.heard.read_only.get(index).copied().unwrap_or(false);
+        let (elem, written) = match &param.taken {
+            Taken::Value { ty: value, .. } => {
+                let kind = scalar_name(value)?;
+                return Some(quote_spanned! {ours()=>
+                    #krate::__private::Param::scalar(#name, #ty, #offset, #kind)
+                });
+            }
+            Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
+            Taken::Optional { elem } => (elem, false),
+        };
+        let kind = scalar_name(elem)?;
+        Some(quote_spanned! {ours()=>
+            #krate::__private::Param::array(#name, #ty, #offset, #kind, #written, #read_only)
+        })
+    }
+
     /// How a parameter is passed, with the layout of its type where it has one.
     fn pass(&self, index: usize, param: &Param) -> TokenStream {
         let krate = self.krate;
@@ -187,6 +212,15 @@ impl Subject<'_> {
             #krate::__private::Cpp { name: #name, params: #params, source: #source }
         }
     }
+}
+
+/// The name of a scalar that the runtime knows.
+fn scalar_name(ty: &Type) -> Option<String> {
+    let known = value::known(ty)?;
+    let shown = describe::ty(ty);
+    let name = shown.rsplit("::").next()?;
+    let is_scalar = matches!(known.shape, Shape::Integer | Shape::Float);
+    is_scalar.then(|| name.replace("size", "64"))
 }
 
 fn dims(dims: Option<[u32; 3]>) -> TokenStream {
