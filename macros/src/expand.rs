@@ -7,6 +7,7 @@
 //! the description and the launch itself, is in a `const _: () = { .. };`.
 
 mod declaration;
+mod family;
 mod launch;
 mod signature;
 
@@ -20,6 +21,8 @@ use crate::kernel::{Kernel, Outline, unraw};
 use crate::span::{at, located, ours};
 use crate::value::Taken;
 
+use declaration::docs_of_family;
+pub(crate) use family::{Instance, family};
 use signature::Signature;
 
 /// A kernel and what was found for it.

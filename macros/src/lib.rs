@@ -16,6 +16,7 @@ mod cuda;
 mod derive;
 mod describe;
 mod expand;
+mod family;
 mod input;
 mod kernel;
 mod lifetime;

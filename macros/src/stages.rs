@@ -6,6 +6,7 @@ use crate::artifact::{self, Cuda, Found};
 use crate::check;
 use crate::claims;
 use crate::expand::{self, Heard, Items, Subject};
+use crate::family::Family;
 use crate::input::{self, Declarations, Options};
 use crate::kernel::{Kernel, Outline, Parsed};
 use crate::report::Report;
@@ -77,8 +78,14 @@ fn one(parsed: Parsed, files: &Files<'_>) -> Items {
     let Parsed {
         outline,
         kernel,
+        family,
         mut report,
     } = parsed;
+    if let Some(items) =
+        family.and_then(|family| all_instances(&outline, &family, files, &mut report))
+    {
+        return items;
+    }
     let expanded = kernel.and_then(|kernel| {
         check::alone(&kernel, &mut report);
         whole(&outline, &kernel, files, &mut report)
@@ -90,6 +97,44 @@ fn one(parsed: Parsed, files: &Files<'_>) -> Items {
             visible,
             hidden: TokenStream::new(),
         }
+    })
+}
+
+/// A generic kernel: each instance as a kernel of its own, and what users see of all.
+fn all_instances(
+    outline: &Outline,
+    family: &Family,
+    files: &Files<'_>,
+    report: &mut Report,
+) -> Option<Items> {
+    let found = files.found?;
+    let mut instances = Vec::new();
+    for instance in family.instances(found, report) {
+        let Parsed {
+            outline,
+            kernel,
+            report: found_wrong,
+            ..
+        } = family.declare(&instance);
+        report.extend(found_wrong);
+        let Some(kernel) = kernel else { continue };
+        check::alone(&kernel, report);
+        // What is wrong in one may be wrong in all, and is said once.
+        let mut of_instance = Report::default();
+        let items = whole(&outline, &kernel, files, &mut of_instance);
+        report.extend(of_instance);
+        instances.extend(items.map(|items| expand::Instance {
+            ty: instance.ty,
+            items,
+        }));
+    }
+    report.is_empty().then(|| {
+        expand::family(
+            &files.options.krate,
+            outline,
+            instances,
+            matches!(found, Found::Later),
+        )
     })
 }
 

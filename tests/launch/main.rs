@@ -13,6 +13,7 @@ mod contexts;
 mod contracts;
 mod driver;
 mod errors;
+mod families;
 mod faults;
 mod geometry;
 mod kernels;

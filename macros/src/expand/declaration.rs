@@ -7,7 +7,7 @@ use syn::{Attribute, Type};
 
 use super::{Layout, Signature, Subject, plain};
 use crate::describe;
-use crate::kernel::{Param, unraw};
+use crate::kernel::{Outline, Param, unraw};
 use crate::span::ours;
 use crate::value::{self, Shape, Taken};
 
@@ -237,6 +237,32 @@ fn line(span: Span) -> u32 {
     } else {
         0
     }
+}
+
+/// The docs of a generic kernel's function.
+pub(super) fn docs_of_family(outline: &Outline, listed: &str) -> TokenStream {
+    let docs = &outline.attrs.docs;
+    let user = docs_text(docs);
+    let mut text = format!("Launches an instance of the kernel on `stream`; there are {listed}.");
+    if !user.contains("# Errors") {
+        text.push_str(
+            "\n\n# Errors\n\nIf a requirement does not hold, an argument does not fit the kernel, the \
+             kernel cannot be loaded, or the driver refuses the launch; nothing was launched then.",
+        );
+    }
+    if !outline.safe && !user.contains("# Safety") {
+        text.push_str(
+            "\n\n# Safety\n\nThe caller vouches for what the PTX does not tell: that the kernel stays \
+             within its arrays, writes only to those declared `&mut` or `*mut`, and is right for \
+             this launch.",
+        );
+    }
+    let text = if docs.is_empty() {
+        text
+    } else {
+        format!("\n\n{text}")
+    };
+    quote_spanned! {ours()=> #(#docs)* #[doc = #text] }
 }
 
 fn docs_text(docs: &[Attribute]) -> String {
