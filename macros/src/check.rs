@@ -77,24 +77,25 @@ pub(crate) fn check_variants(
     report: &mut Report,
 ) {
     let layout = |param: &ptx::Param| (param.offset(), param.size(), param.align(), param.class());
-    let pairs = of_first.params().iter().zip(of_other.params()).enumerate();
-    for (index, (one, another)) in pairs {
-        if layout(one) != layout(another) {
-            let place = |artifact: &Artifact, param: &ptx::Param| {
-                format!("{}:{}", artifact.place.shown, param.position().line)
-            };
-            report.error(
-                &outline.ident,
-                format!(
-                    "parameter {index} of `{}` is {} at {}, but {} at {}: compile both from one source",
-                    outline.ident,
-                    describe::param(one),
-                    place(first, one),
-                    describe::param(another),
-                    place(other, another),
-                ),
-            );
-        }
+    let mut pairs = of_first.params().iter().zip(of_other.params()).enumerate();
+    // What follows the first is moved by it.
+    if let Some((index, (one, another))) =
+        pairs.find(|(_, (one, another))| layout(one) != layout(another))
+    {
+        let place = |artifact: &Artifact, param: &ptx::Param| {
+            format!("{}:{}", artifact.place.shown, param.position().line)
+        };
+        report.error(
+            &outline.ident,
+            format!(
+                "parameter {index} of `{}` is {} at {}, but {} at {}: compile both from one source",
+                outline.ident,
+                describe::param(one),
+                place(first, one),
+                describe::param(another),
+                place(other, another),
+            ),
+        );
     }
 }
 
