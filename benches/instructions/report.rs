@@ -4,6 +4,9 @@ use std::{error::Error, fs, path::Path};
 
 use crate::{dump, measure::LAUNCHES, row::Row};
 
+/// All that a safe launch may ask of the driver while one stream is in use.
+const CALLS: &str = "cuCtxGetCurrent cuStreamIsCapturing cuLaunchKernel";
+
 /// Reads the rows and the dumps in `folder`.
 pub(crate) fn report(folder: &Path) -> Result<(), Box<dyn Error>> {
     let rows = fs::read_to_string(folder.join(Row::FILE))?;
@@ -26,7 +29,9 @@ pub(crate) fn report(folder: &Path) -> Result<(), Box<dyn Error>> {
         let above = instructions.saturating_sub(bare);
         let (budget, verdict) = match row.budget {
             None => (String::new(), ""),
-            Some(budget) if above <= budget as u64 && row.allocations == "0" => {
+            Some(budget)
+                if above <= budget as u64 && row.allocations == "0" && row.calls == CALLS =>
+            {
                 (budget.to_string(), "kept")
             }
             Some(budget) => {

@@ -1,6 +1,7 @@
 //! Which parameter is missing, or one too many.
 //!
-//! Pairs the declared parameters with those of the PTX in order, as many as can be of one size and class.
+//! Pairs the declared parameters with those of the PTX in order, as many as can be of one size and
+//! class.
 
 use gridcall_ptx as ptx;
 

@@ -1,7 +1,12 @@
 //! The PTX file of a declaration: the only door to files and the environment.
 //!
-//! Takes the `ptx = ..` expression; gives the module it names, read once however many declarations speak of
-//! it, or the error at the literal to edit.
+//! Takes the `ptx = ..` expression; gives the module it names, read once however many declarations
+//! speak of it, or the error at the literal to edit.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "this is the door that `clippy.toml` speaks of"
+)]
 
 use std::collections::HashMap;
 use std::fs;
@@ -76,8 +81,8 @@ pub(crate) enum Found {
     Absent(Place),
 }
 
-/// Set to anything but `0`, it lets a crate compile without its PTX, as on a machine without nvcc; the
-/// kernels then fail to load. docs.rs sets `DOCS_RS`, which counts as well.
+/// Set to anything but `0`, it lets a crate compile without its PTX, as on a machine without nvcc;
+/// the kernels then fail to load. docs.rs sets `DOCS_RS`, which counts as well.
 pub(crate) const SIGNATURES_ONLY: &str = "GRIDCALL_SIGNATURES_ONLY";
 
 /// Finds and reads the file that `expr` names, or the files of a list.
@@ -269,8 +274,8 @@ fn evaluate(expr: &Expr, variables: &mut Vec<LitStr>) -> syn::Result<String> {
         Expr::Macro(expr) if is_called(&expr.mac, "env") => variable(&expr.mac, variables),
         _ => Err(syn::Error::new_spanned(
             expr,
-            "the path is a string literal, or `concat!(env!(\"OUT_DIR\"), \"/kernel.ptx\")`: the file \
-             is read while this crate compiles",
+            "the path is a string literal, or `concat!(env!(\"OUT_DIR\"), \"/kernel.ptx\")`: the \
+             file is read while this crate compiles",
         )),
     }
 }
@@ -297,8 +302,8 @@ fn variable(mac: &Macro, variables: &mut Vec<LitStr>) -> syn::Result<String> {
             Ok(value)
         }
         Err(std::env::VarError::NotPresent) if name.value() == "OUT_DIR" => {
-            let message = "OUT_DIR is not set: it is where a build script writes, and this crate has \
-                           no build.rs";
+            let message = "OUT_DIR is not set: it is where a build script writes, and this crate \
+                           has no build.rs";
             Err(syn::Error::new_spanned(name, message))
         }
         Err(std::env::VarError::NotPresent) => {

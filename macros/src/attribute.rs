@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, Ident, LitInt, LitStr, Meta, Token, Type};
+use syn::{Attribute, Expr, Ident, LitInt, LitStr, Meta, Path, Token, Type};
 
 use crate::contract;
 use crate::describe;
@@ -42,10 +42,9 @@ const ELSEWHERE: [(&str, &str); 6] = [
 ];
 
 /// Names near to ours that are none of ours mistyped.
-const STANDARD: [&str; 18] = [
+const STANDARD: [&str; 17] = [
     "allow",
     "automatically_derived",
-    "cfg_attr",
     "cold",
     "deny",
     "deprecated",
@@ -83,8 +82,19 @@ pub(crate) fn of_kernel(attrs: Vec<Attribute>, report: &mut Report) -> (Attribut
                 "the instances of what? write the type as a parameter of the function, `fn name<T>(..)`",
             ),
             "cfg" => theirs.cfgs.push(attr),
+            "cfg_attr" if conditional_ours(&attr).is_empty() => theirs.function.push(attr),
+            "cfg_attr" => {
+                for path in conditional_ours(&attr) {
+                    // Whether the condition holds, only rustc knows.
+                    report.error(
+                        path,
+                        "not supported yet in #[cfg_attr]: declare the kernel twice, each under \
+                         its #[cfg]",
+                    );
+                }
+            }
             "doc" if matches!(attr.meta, Meta::NameValue(_)) => theirs.docs.push(attr),
-            "allow" | "expect" | "warn" | "deny" | "forbid" | "deprecated" | "doc" => {
+            "allow" | "warn" | "deny" | "forbid" | "deprecated" | "doc" => {
                 theirs.shared.push(attr);
             }
             other => match meant(other) {
@@ -97,6 +107,16 @@ pub(crate) fn of_kernel(attrs: Vec<Attribute>, report: &mut Report) -> (Attribut
         }
     }
     (theirs, settings)
+}
+
+/// What `#[cfg_attr(..)]` holds that would have to be read here.
+fn conditional_ours(attr: &Attribute) -> Vec<Path> {
+    let parser = Punctuated::<Meta, Token![,]>::parse_terminated;
+    // What does not parse is for rustc to tell.
+    let metas = attr.parse_args_with(parser).unwrap_or_default();
+    let paths = metas.iter().skip(1).map(Meta::path);
+    let ours = |path: &&Path| path.is_ident("cfg") || OURS.iter().any(|name| path.is_ident(name));
+    paths.filter(ours).cloned().collect()
 }
 
 /// Which of our attributes was meant, if one was.
@@ -287,7 +307,8 @@ pub(crate) fn of_param(
         } else if path.is_ident("cfg") || path.is_ident("cfg_attr") {
             report.error(
                 &attr,
-                "#[cfg] on a parameter is not supported yet: put it on two declarations of the kernel",
+                "#[cfg] on a parameter is not supported yet: put it on two declarations of the \
+                 kernel",
             );
         } else {
             let shown = describe::expr(&path.to_token_stream());
@@ -318,7 +339,8 @@ fn read_align(
         report.error(
             attr,
             format!(
-                "only device arrays, `&[T]` and `&mut [T]`, are aligned at the call, and this is `{}`",
+                "only device arrays, `&[T]` and `&mut [T]`, are aligned at the call, and this is \
+                 `{}`",
                 describe::ty(ty)
             ),
         );

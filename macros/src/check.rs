@@ -1,7 +1,7 @@
 //! Compares a declaration with the kernel in its PTX, one rule a function.
 //!
-//! Claims only what the PTX proves: it holds number, order, size, alignment and class of the parameters,
-//! but neither sign nor what a pointer points to.
+//! Claims only what the PTX proves: it holds number, order, size, alignment and class of the
+//! parameters, but neither sign nor what a pointer points to.
 
 use gridcall_ptx as ptx;
 use proc_macro2::TokenStream;
@@ -62,8 +62,8 @@ pub(crate) fn check_address_size(artifact: &Artifact) -> Result<(), String> {
     match artifact.module().address_size() {
         64 => Ok(()),
         bits => Err(format!(
-            "{} is compiled for {bits}-bit addresses, which no 64-bit program can launch: compile it \
-             with `-m64`, or write `.address_size 64` into it",
+            "{} is compiled for {bits}-bit addresses, which no 64-bit program can launch: compile \
+             it with `-m64`, or write `.address_size 64` into it",
             artifact.place.shown
         )),
     }
@@ -273,8 +273,8 @@ impl<'p> Subject<'_, 'p> {
             report.error(
                 &param.ty,
                 format!(
-                    "{}, but {} declares a pointer into `{space}`, \
-                     which the host cannot make: take dynamic shared memory, or a pointer into `.global`",
+                    "{}, but {} declares a pointer into `{space}`, which the host cannot make: \
+                     take dynamic shared memory, or a pointer into `.global`",
                     self.param_is(index, param, None),
                     self.place(declared.position()),
                 ),
@@ -355,8 +355,8 @@ impl<'p> Subject<'_, 'p> {
             report.error(
                 self.name_tokens(),
                 format!(
-                    "the parameters of `{}` take {}, but PTX ISA {version} for {target} allows {limit}: \
-                     pass large structs by a device array",
+                    "the parameters of `{}` take {}, but PTX ISA {version} for {target} allows \
+                     {limit}: pass large structs by a device array",
                     self.name(),
                     describe::bytes(entry.params_size())
                 ),
@@ -493,8 +493,8 @@ mod tests {
         assert_eq!(at, "f64");
         assert_eq!(
             message,
-            "parameter 0, `a`, of `scale` is `f64` (8 bytes), but k.ptx:5 declares `.f32` (4 bytes): \
-             write `f32`"
+            "parameter 0, `a`, of `scale` is `f64` (8 bytes), but k.ptx:5 declares `.f32` (4 \
+             bytes): write `f32`"
         );
         let (_, message) = error("safe fn scale(a: u32);", ptx);
         assert!(
@@ -563,13 +563,15 @@ mod tests {
 
     #[test]
     fn a_missing_parameter_is_at_the_list() {
-        let ptx = ".entry t(.param .u64 a, .param .u64 b, .param .u32 r, .param .u32 c, .param .u32 t) {}";
+        let ptx = ".entry t(.param .u64 a, .param .u64 b, .param .u32 r, .param .u32 c, .param \
+                   .u32 t) {}";
         let declaration = "safe fn t(input: &[f32], out: &mut [f32], rows: i32, cols: i32);";
         let (at, message) = error(declaration, ptx);
         assert_eq!(at, "(input: &[f32], out: &mut [f32], rows: i32, cols: i32)");
         assert_eq!(
             message,
-            "`t` declares 4 parameters, the PTX entry at k.ptx:4 has 5; missing after `cols`: `.u32`"
+            "`t` declares 4 parameters, the PTX entry at k.ptx:4 has 5; missing after `cols`: \
+             `.u32`"
         );
     }
 

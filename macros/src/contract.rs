@@ -1,4 +1,5 @@
-//! The expressions of `#[requires(..)]`: what they mention, and their integers made saturating ones.
+//! The expressions of `#[requires(..)]`: what they mention, and their integers made saturating
+//! ones.
 
 use std::iter::Peekable;
 
@@ -37,8 +38,8 @@ pub(crate) fn mention(requirement: &TokenStream, name: &str) -> Option<Ident> {
     found
 }
 
-/// The expression in the runtime's integers: each literal is one, and so is each integer field of the
-/// parameters `structs`, as `g.n` is.
+/// The expression in the runtime's integers: each literal is one, and so is each integer field of
+/// the parameters `structs`, as `g.n` is.
 pub(crate) fn rewrite(requirement: &TokenStream, structs: &[&Ident], krate: &Path) -> TokenStream {
     let mut rewritten = TokenStream::new();
     let mut dots = 0;
@@ -65,7 +66,8 @@ pub(crate) fn rewrite(requirement: &TokenStream, structs: &[&Ident], krate: &Pat
     rewritten
 }
 
-/// `Field(g.n).get()` of `g.n`, where `g` was just taken from `tokens`; what a method is called on stays.
+/// `Field(g.n).get()` of `g.n`, where `g` was just taken from `tokens`; what a method is called on
+/// stays.
 fn rewrite_field(ident: Ident, tokens: &mut Tokens, krate: &Path) -> TokenStream {
     let span = ident.span().resolved_at(crate::span::ours());
     match chain(ident, tokens) {
@@ -117,6 +119,7 @@ fn chain(ident: Ident, tokens: &mut Tokens) -> Chain {
             }
             Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Bracket => {
                 chain.extend(tokens.next());
+                fields += 1;
             }
             Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => {
                 return Chain::Other(chain);
@@ -221,6 +224,7 @@ mod tests {
         );
         assert_eq!(rewritten("p.at.0 > 1"), "Field(p.at.0).get()>Int(1)");
         assert_eq!(rewritten("p.dims[1] > 1"), "Field(p.dims[1]).get()>Int(1)");
+        assert_eq!(rewritten("p[0] > 1"), "Field(p[0]).get()>Int(1)");
         assert_eq!(rewritten("p.is_right()"), "p.is_right()");
         assert_eq!(rewritten("(p.n)"), "(Field(p.n).get())");
         assert_eq!(rewritten("q.p > 1"), "q.p>Int(1)");

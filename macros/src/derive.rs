@@ -1,5 +1,5 @@
-//! The derives: `KernelArg` for what is passed by value, `AsDeviceView` and `AsDeviceViewMut` for arrays
-//! that wrap another.
+//! The derives: `KernelArg` for what is passed by value, `AsDeviceView` and `AsDeviceViewMut` for
+//! arrays that wrap another.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
@@ -38,8 +38,8 @@ pub(crate) fn kernel_arg(input: &DeriveInput) -> TokenStream {
         return body;
     }
     let mut out = report.into_tokens(&[]);
-    // So that what uses the type gives no errors of its own. What owns memory cannot be `Copy`, as the
-    // trait asks, and would give one here.
+    // So that what uses the type gives no errors of its own. What owns memory cannot be `Copy`, as
+    // the trait asks, and would give one here.
     if !owns_memory(&input.data) {
         let never = quote_spanned! {ours()=> loop {} };
         out.extend(implementation(input, &krate, &[], &never, &never));
@@ -58,8 +58,9 @@ fn implementation(
     let ident = &input.ident;
     let (impl_generics, ty_generics, clause) = input.generics.split_for_impl();
     let own = clause.iter().flat_map(|clause| &clause.predicates);
-    // SAFETY (of the generated code): the layout is that of the fields in order, which `of_struct` compares
-    // with Rust's, or that of the one integer; nothing but the fields is written, each within its size.
+    // SAFETY (of the generated code): the layout is that of the fields in order, which `of_struct`
+    // compares with Rust's, or that of the one integer; nothing but the fields is written, each
+    // within its size.
     quote_spanned! {ours()=>
         #[automatically_derived]
         unsafe impl #impl_generics #krate::KernelArg for #ident #ty_generics
@@ -126,8 +127,8 @@ fn of_struct(
 
 /// A field, and how its layout and the function that writes it are called.
 ///
-/// A trait's bound is told of once for each body that needs it. So both come from one constant, or, where a
-/// constant cannot name the type for its generics, from a bound of the impl.
+/// A trait's bound is told of once for each body that needs it. So both come from one constant, or,
+/// where a constant cannot name the type for its generics, from a bound of the impl.
 struct Field {
     member: Member,
     layout: TokenStream,
@@ -207,8 +208,8 @@ fn check_struct(input: &DeriveInput, data: &DataStruct, repr: &Repr, report: &mu
         report.error(
             name,
             format!(
-                "`{name}` has no fields: an empty struct has 1 byte in CUDA C++ and none in Rust, pass \
-                 `u8` for it"
+                "`{name}` has no fields: an empty struct has 1 byte in CUDA C++ and none in Rust, \
+                 pass `u8` for it"
             ),
         );
     } else if !repr.c && !repr.transparent {
@@ -244,8 +245,8 @@ fn of_enum(
     {
         report.error(
             variant,
-            "an enum with data has no counterpart in CUDA C++: pass a struct with #[repr(C)] that holds a \
-             tag and the data",
+            "an enum with data has no counterpart in CUDA C++: pass a struct with #[repr(C)] that \
+             holds a tag and the data",
         );
     } else if data.variants.is_empty() {
         report.error(name, "an enum without variants has no values to pass");
@@ -253,8 +254,8 @@ fn of_enum(
         report.error(
             name,
             format!(
-                "`{name}` needs the size of CUDA's enum: #[repr(u32)] or #[repr(i32)] for a plain `enum`, \
-                 #[repr(u8)] for `enum : unsigned char`"
+                "`{name}` needs the size of CUDA's enum: #[repr(u32)] or #[repr(i32)] for a plain \
+                 `enum`, #[repr(u8)] for `enum : unsigned char`"
             ),
         );
     }
@@ -278,31 +279,37 @@ fn check_field(ty: &Type, report: &mut Report) {
         Type::Ptr(pointer) => {
             let elem = describe::ty(&pointer.elem);
             format!(
-                "a host pointer means nothing on the device: use `gridcall::DevicePointer<'a, {elem}>`, \
-                 made from a device view"
+                "a host pointer means nothing on the device: use `gridcall::DevicePointer<'a, \
+                 {elem}>`, made from a device view"
             )
         }
         Type::Reference(reference) => {
             let elem = describe::ty(value::slice_element(&reference.elem));
             format!(
-                "a host pointer means nothing on the device: use `gridcall::DevicePointer<'a, {elem}>`, \
-                 made from a device view, or hold the value itself"
+                "a host pointer means nothing on the device: use `gridcall::DevicePointer<'a, \
+                 {elem}>`, made from a device view, or hold the value itself"
             )
         }
         Type::Path(_) if value::generic_of(ty, &OWNERS).is_some() => format!(
-            "`{}` is a handle of the host: use `gridcall::DevicePointer<'a, T>`, made from a device view",
+            "`{}` is a handle of the host: use `gridcall::DevicePointer<'a, T>`, made from a \
+             device view",
             describe::ty(ty)
         ),
-        Type::Path(_) if ["String", "str"].iter().any(|name| value::is_named(ty, name)) => {
+        Type::Path(_)
+            if ["String", "str"]
+                .iter()
+                .any(|name| value::is_named(ty, name)) =>
+        {
             "text is host memory: copy its bytes to the device and pass them as an array".to_owned()
         }
         Type::Path(_) if value::is_named(ty, "char") => {
-            "`char` is not allowed: use `u32` for a character's number, or `u8` or `i8` for C's `char`"
+            "`char` is not allowed: use `u32` for a character's number, or `u8` or `i8` for C's \
+             `char`"
                 .to_owned()
         }
         Type::FnPtr(_) => "a function pointer of the host means nothing on the device".to_owned(),
-        Type::Tuple(_) => "a tuple is not allowed, as rustc may reorder its fields: use a struct with \
-                           #[repr(C)] and #[derive(KernelArg)]"
+        Type::Tuple(_) => "a tuple is not allowed, as rustc may reorder its fields: use a struct \
+                           with #[repr(C)] and #[derive(KernelArg)]"
             .to_owned(),
         _ => return,
     };
@@ -352,8 +359,8 @@ impl Repr {
                 } else if meta.path.is_ident("packed") {
                     report.error(
                         &meta.path,
-                        "#[repr(packed)] is not supported yet: declare the struct without it and its \
-                         fields as arrays of bytes, `[u8; 4]` and `to_ne_bytes()`",
+                        "#[repr(packed)] is not supported yet: declare the struct without it and \
+                         its fields as arrays of bytes, `[u8; 4]` and `to_ne_bytes()`",
                     );
                 } else if let Some(ident) = meta.path.get_ident()
                     && value::known(&syn::parse_quote!(#ident)).is_some()
@@ -438,8 +445,8 @@ fn view(
     let (_, ty_generics, _) = input.generics.split_for_impl();
     let generics = with_bound(&input.generics, &element, &bound);
     let (impl_generics, _, clause) = generics.split_for_impl();
-    // SAFETY (of the generated code): forwards to the field, which `self` owns: while `self` is neither
-    // dropped nor mutated, nor is the field.
+    // SAFETY (of the generated code): forwards to the field, which `self` owns: while `self` is
+    // neither dropped nor mutated, nor is the field.
     quote_spanned! {ours()=>
         #[automatically_derived]
         unsafe impl #impl_generics #view<#element> for #ident #ty_generics #clause {

@@ -1,10 +1,11 @@
 //! Writes the code for declarations in which nothing is wrong, and the outline of the others.
 //!
-//! Nothing can fail here. Names from the user's tokens keep their spans; all that is ours has the span of
-//! the macro, so that neither side's local variables meet and lints on the user's code do not fire on ours.
+//! Nothing can fail here. Names from the user's tokens keep their spans; all that is ours has the
+//! span of the macro, so that neither side's local variables meet and lints on the user's code do
+//! not fire on ours.
 //!
-//! A kernel becomes a function and a struct of its arguments; what nobody calls by name, the loaded image,
-//! the description and the launch itself, is in a `const _: () = { .. };`.
+//! A kernel becomes a function and a struct of its arguments; what nobody calls by name, the loaded
+//! image, the description and the launch itself, is in a `const _: () = { .. };`.
 
 mod declaration;
 mod family;
@@ -183,7 +184,8 @@ pub(crate) fn kernel(subject: &Subject<'_>) -> Items {
     }
 }
 
-/// What the uses of a wrong declaration need to resolve; it is never run, as the crate does not compile.
+/// What the uses of a wrong declaration need to resolve; it is never run, as the crate does not
+/// compile.
 pub(crate) fn outline(krate: &Path, outline: &Outline) -> TokenStream {
     let signature = Signature::new(krate, outline);
     let never = quote_spanned! {ours()=> loop {} };
@@ -201,8 +203,22 @@ impl Subject<'_> {
     fn hidden(&self, signature: &Signature<'_>) -> TokenStream {
         let krate = self.krate;
         let load = quote_spanned! {ours()=> #krate::Kernel::load(context) };
-        let launch = quote_spanned! {ours()=>
-            #krate::__private::launch(self, stream, ::core::convert::Into::into(launch))
+        let launch = if self.outline.safe {
+            quote_spanned! {ours()=>
+                #krate::__private::launch(self, stream, ::core::convert::Into::into(launch))
+            }
+        } else {
+            // SAFETY (of the generated code): the method asks of its caller what the declaration
+            // does.
+            quote_spanned! {ours()=>
+                unsafe {
+                    #krate::__private::launch_unsafe(
+                        self,
+                        stream,
+                        ::core::convert::Into::into(launch),
+                    )
+                }
+            }
         };
         let methods = if self.later {
             signature.load_from()

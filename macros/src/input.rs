@@ -1,13 +1,16 @@
 //! What `#[kernel(..)]` was put on: a block of kernels or one alone.
 //!
-//! Takes the tokens; gives the kernels that can be read, each with the user's own tokens, and notes what
-//! is wrong with the others. Opens no file and knows no PTX.
+//! Takes the tokens; gives the kernels that can be read, each with the user's own tokens, and notes
+//! what is wrong with the others. Opens no file and knows no PTX.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
+use syn::parse::discouraged::Speculative;
 use syn::parse::{ParseStream, Parser};
-use syn::{Abi, Attribute, Expr, Ident, Lit, LitStr, Path, Token, Visibility, braced, token};
+use syn::{
+    Abi, AttrStyle, Attribute, Expr, Ident, Lit, LitStr, Path, Token, Visibility, braced, token,
+};
 
 use crate::kernel::{self, Form, Parsed};
 use crate::report::Report;
@@ -105,7 +108,8 @@ fn option(input: ParseStream, options: &mut Options, report: &mut Report) -> syn
         input.parse::<Token![=]>()?;
         options.krate = input.call(Path::parse_mod_style)?;
     } else if KEYS.iter().any(|known| key == known) {
-        report.error(&key, format!("write `{key} = ..`"));
+        let value = if key == "ptx" { "\"path\"" } else { "path" };
+        report.error(&key, format!("write `{key} = {value}`"));
         skip_to_comma(input)?;
     } else {
         report.error(&key, unknown_key(&key.to_string()));
@@ -151,6 +155,8 @@ pub(crate) fn declarations(item: TokenStream) -> Declarations {
     };
     if let Err(error) = parser.parse2(item.clone()) {
         declarations.report.add(error);
+        // The whole item is given back, so what was read of it would be there twice.
+        declarations.kernels.clear();
         declarations.unread = item;
     }
     declarations
@@ -174,8 +180,8 @@ fn block(
     if unsafety.is_none() {
         report.error(
             abi.extern_token,
-            "write `unsafe extern \"C\"`: whoever writes the block vouches that the declarations are \
-             those of the kernels",
+            "write `unsafe extern \"C\"`: whoever writes the block vouches that the declarations \
+             are those of the kernels",
         );
     }
     match &abi.name {
@@ -190,7 +196,10 @@ fn block(
     }
     let content;
     braced!(content in input);
-    attrs.extend(content.call(Attribute::parse_inner)?);
+    for mut attr in content.call(Attribute::parse_inner)? {
+        attr.style = AttrStyle::Outer;
+        attrs.push(attr);
+    }
     let shared = shared_attributes(attrs, report);
     declarations.cfgs = cfgs(&shared);
     while !content.is_empty() {
@@ -218,7 +227,8 @@ fn shared_attributes(attrs: Vec<Attribute>, report: &mut Report) -> Vec<Attribut
         {
             shared.push(attr);
         } else if !path.is_ident("doc") {
-            // A block is no item of the expansion, so its docs have no place, as on any `extern` block.
+            // A block is no item of the expansion, so its docs have no place, as on any `extern`
+            // block.
             report.error(
                 &attr,
                 "not allowed on the block: only `#[cfg]` and lint levels hold for all its kernels",
@@ -241,8 +251,13 @@ fn block_item(
         skip_item(&start, input)?;
         return Ok(());
     }
-    match kernel::parse([shared, &attrs].concat(), vis, input, Form::Block) {
-        Ok(kernel) => declarations.kernels.push(kernel),
+    // In a fork, as syn would take what a failed parse leaves over for an error of its own.
+    let ahead = input.fork();
+    match kernel::parse([shared, &attrs].concat(), vis, &ahead, Form::Block) {
+        Ok(kernel) => {
+            input.advance_to(&ahead);
+            declarations.kernels.push(kernel);
+        }
         Err(error) => {
             declarations.report.add(error);
             let unread = skip_item(&start, input)?;
@@ -273,7 +288,6 @@ fn refuse_other_items(input: ParseStream) -> syn::Result<()> {
 
 /// Moves `input` behind the item that `start` is at, and gives the item's tokens.
 fn skip_item(start: ParseStream, input: ParseStream) -> syn::Result<TokenStream> {
-    use syn::parse::discouraged::Speculative;
     let mut item = TokenStream::new();
     while !start.is_empty() {
         let token = start.parse::<TokenTree>()?;
@@ -305,7 +319,7 @@ fn single(
     if !is_function {
         let token: TokenTree = input.parse()?;
         let message = "#[kernel] goes on `unsafe extern \"C\" { .. }`, or on the signature of one \
-                       function, `unsafe fn name(..);` or `safe fn name(..);`";
+                       function, `unsafe fn name(..);`";
         return Err(syn::Error::new_spanned(token, message));
     }
     declarations.cfgs = cfgs(&attrs);

@@ -1,6 +1,8 @@
-//! One kernel's declaration: its signature and attributes, read into a model that holds only what is legal.
+//! One kernel's declaration: its signature and attributes, read into a model that holds only what
+//! is legal.
 //!
-//! A declaration that is wrong but can be told apart gives its outline instead, so that its uses resolve.
+//! A declaration that is wrong but can be told apart gives its outline instead, so that its uses
+//! resolve.
 
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -55,7 +57,7 @@ pub(crate) struct Attributes {
     pub(crate) docs: Vec<Attribute>,
     /// Lint levels, `#[deprecated]`, `#[doc(hidden)]`: the function and the struct.
     pub(crate) shared: Vec<Attribute>,
-    /// What else there is: the function.
+    /// What else there is, `#[expect]` too, for what is expected happens once: the function.
     pub(crate) function: Vec<Attribute>,
 }
 
@@ -232,18 +234,29 @@ fn check_qualifiers(signature: &Signature, form: Form, report: &mut Report) {
     if let Some(abi) = &signature.abi {
         let message = match form {
             Form::Block => "the block says `extern \"C\"` already",
-            Form::Single => {
-                "`extern` is not needed: write `unsafe fn name(..);` or `safe fn name(..);`"
-            }
+            Form::Single => "`extern` is not needed: write `unsafe fn name(..);`",
         };
         report.error(abi, message);
     }
-    if form == Form::Single && matches!(signature.safety, Safety::Default) {
-        report.error(
+    if form == Form::Single {
+        check_vouched(signature, report);
+    }
+}
+
+/// A declaration that makes a kernel safe is somebody's word for it, which Rust marks by `unsafe`.
+fn check_vouched(signature: &Signature, report: &mut Report) {
+    match signature.safety {
+        Safety::Safe(token) => report.error(
+            token,
+            "whoever declares a kernel safe vouches for it, which takes the word `unsafe`: declare \
+             it in a block, `unsafe extern \"C\" { safe fn name(..); }`",
+        ),
+        Safety::Default => report.error(
             signature.fn_token,
-            "say who vouches for a launch: `unsafe fn`, its caller, or `safe fn`, the declaration \
-             with its #[requires]",
-        );
+            "say who vouches for a launch: its caller, by `unsafe fn`, or the declaration, by \
+             `safe fn` in a block `unsafe extern \"C\" { .. }`",
+        ),
+        Safety::Unsafe(_) => {}
     }
 }
 
@@ -342,7 +355,8 @@ fn read_name(argument: &PatType, report: &mut Report) -> Option<Ident> {
             if let Some(token) = pat.mutability {
                 report.error(
                     token,
-                    "`mut` is not allowed here: for an array that the kernel writes, write `&mut [T]`",
+                    "`mut` is not allowed here: for an array that the kernel writes, write `&mut \
+                     [T]`",
                 );
             }
             if let Some((_, pat)) = &pat.subpat {

@@ -1,8 +1,8 @@
 //! The procedural macros of `gridcall`, which re-exports and documents them.
 //!
-//! A declaration passes through stages, each taking what the former gives: `input` and `kernel` read it,
-//! `artifact` opens its PTX, `check` compares the two, `expand` writes the code. What is wrong is collected
-//! in a `report` and told together.
+//! A declaration passes through stages, each taking what the former gives: `input` and `kernel`
+//! read it, `artifact` opens its PTX, `check` compares the two, `expand` writes the code. What is
+//! wrong is collected in a `report` and told together.
 
 #![forbid(unsafe_code)]
 
@@ -50,7 +50,8 @@ pub fn derive_as_device_view(item: TokenStream) -> TokenStream {
     derive(item, derive::as_device_view)
 }
 
-/// Lets a struct that wraps a device array be written as that array; see `gridcall::AsDeviceViewMut`.
+/// Lets a struct that wraps a device array be written as that array; see
+/// `gridcall::AsDeviceViewMut`.
 #[proc_macro_derive(AsDeviceViewMut, attributes(view))]
 pub fn derive_as_device_view_mut(item: TokenStream) -> TokenStream {
     derive(item, derive::as_device_view_mut)

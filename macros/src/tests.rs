@@ -235,6 +235,7 @@ fn an_unsafe_kernel_is_unsafe_everywhere() {
                 "unsafe fn launch(",
                 "unsafe { zero { y }.launch(stream, launch) }",
                 "type Safety = ::gridcall::Unsafe;",
+                "unsafe { ::gridcall::__private::launch_unsafe(self, stream,",
                 "# Safety The caller vouches",
                 "safe: false,",
             ],
@@ -273,11 +274,13 @@ fn types_of_the_users_are_compared_by_the_compiler() {
         &text,
         &[
             "::gridcall::__private::check_layout::<Grid>(",
-            "param: \"g\", ty: \"Grid\", size: 12, align: 4, class: ::gridcall::__private::Class::Bytes,",
+            "param: \"g\", ty: \"Grid\", size: 12, align: 4, class: \
+             ::gridcall::__private::Class::Bytes,",
             "ptx: \".align 4 .b8 [12]\", place: \"../kernels/structs.ptx:",
             "::gridcall::__private::check_element::<Pixel>(\"julia\", 0, \"out\")",
             "__SET1(&mut params, 8, &self.g);",
-            "if ::core::mem::align_of::<Pixel>() < 1 { 1 } else { ::core::mem::align_of::<Pixel>() }",
+            "if ::core::mem::align_of::<Pixel>() < 1 { 1 } else { \
+             ::core::mem::align_of::<Pixel>() }",
         ],
     );
 }
@@ -295,7 +298,8 @@ fn contracts_speak_of_launches_and_fields() {
             "let g = &self.g;",
             "::gridcall::__private::Field(g.n).get() * ::gridcall::__private::Int::new(2)",
             "(\"g.n\", &::gridcall::__private::Field(g.n).shown())",
-            "let block: ::gridcall::__private::Extents = ::core::convert::Into::into(call.block());",
+            "let block: ::gridcall::__private::Extents = \
+             ::core::convert::Into::into(call.block());",
             "let grid: ::gridcall::__private::Extents = ::core::convert::Into::into(call.grid());",
             "let shared_mem_bytes: ::gridcall::__private::Int",
         ],
@@ -303,6 +307,22 @@ fn contracts_speak_of_launches_and_fields() {
     let shadowed = "#[name(\"scale\")] #[requires(block.len() >= grid)]
         safe fn own(block: &mut [f32], a: f32, grid: i32);";
     assert_lacks(&expand_block("vector", shadowed), &["Extents"]);
+}
+
+#[test]
+fn contracts_count_in_integers_of_every_width() {
+    let text = expand_block(
+        "scalars",
+        "#[requires(n > 1, invert, a.len() > 0)]
+         safe fn all_eq(a: &[f32], b: &[f32], n: i32, invert: bool, out: &mut [bool]);",
+    );
+    assert_has(
+        &text,
+        &[
+            "let invert = self.invert;",
+            "let n: ::gridcall::__private::Int",
+        ],
+    );
 }
 
 #[test]
@@ -343,7 +363,7 @@ fn attributes_go_where_they_belong() {
 fn the_crate_is_called_as_the_user_says() {
     let text = expand(
         "crate = facade::gpu, ptx = \"../kernels/structs.ptx\"",
-        "#[requires(out.len() >= g.n, block.x == 1)] safe fn julia(out: &mut [u32], g: Grid);",
+        "#[requires(out.len() >= g.n, block.x == 1)] unsafe fn julia(out: &mut [u32], g: Grid);",
     );
     assert_has(
         &text,
@@ -423,6 +443,11 @@ fn what_cannot_be_read_is_given_back() {
             "Declared for zero",
         ],
     );
+    assert_eq!(out.matches("compile_error").count(), 1, "{out}");
+    let inner = "unsafe extern \"C\" { #![allow(unused)] safe fn zero(y: &mut [f32]); }";
+    let out = expand(options, inner);
+    assert_has(&out, &["#[allow(unused)]"]);
+    assert_lacks(&out, &["#![allow(unused)]"]);
     let out = stages::kernel(parse(options), parse("fn relu(y: &);")).to_string();
     assert_has(&out, &["compile_error", "fn relu(y: &);"]);
 }

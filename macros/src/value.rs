@@ -1,7 +1,7 @@
 //! The types that a declaration may name, and how each reaches the kernel.
 //!
-//! Takes a type as written; gives what the call takes for it, or the error with the cure. A path that is
-//! none of the types known here is some type of the user's, which the compiler measures.
+//! Takes a type as written; gives what the call takes for it, or the error with the cure. A path
+//! that is none of the types known here is some type of the user's, which the compiler measures.
 
 use syn::{
     Expr, GenericArgument, Lit, Path, PathArguments, PointerMutability, Type, TypeArray, TypePath,
@@ -29,6 +29,9 @@ pub(crate) struct Known {
     pub(crate) size: usize,
     pub(crate) align: usize,
     pub(crate) shape: Shape,
+    /// Whether it is an integer to contracts: `u128` is bytes to PTX, and `bool` an integer to PTX
+    /// alone.
+    pub(crate) counts: bool,
 }
 
 /// What a compiler of CUDA makes of a value.
@@ -124,12 +127,14 @@ fn refused_reference(elem: &Type, written: bool, name: &str) -> String {
     }
     if matches!(elem, Type::TraitObject(_) | Type::ImplTrait(_)) {
         return format!(
-            "not allowed in a kernel's declaration: write `{name}: {slice}T]` with the type of the elements"
+            "not allowed in a kernel's declaration: write `{name}: {slice}T]` with the type of \
+             the elements"
         );
     }
     if written {
         return format!(
-            "a kernel writes through device memory: write `{name}: &mut [{shown}]`, of one element if it is one"
+            "a kernel writes through device memory: write `{name}: &mut [{shown}]`, of one \
+             element if it is one"
         );
     }
     if known(elem).is_some() {
@@ -232,8 +237,8 @@ fn check_value(ty: &Type, name: &str) -> syn::Result<()> {
         Type::Slice(slice) => {
             let elem = describe::ty(&slice.elem);
             format!(
-                "a slice has no size of its own: write `{name}: &[{elem}]`, or `{name}: &mut [{elem}]` \
-                 if the kernel writes it"
+                "a slice has no size of its own: write `{name}: &[{elem}]`, or `{name}: &mut \
+                 [{elem}]` if the kernel writes it"
             )
         }
         Type::Tuple(tuple) if tuple.elems.is_empty() => {
@@ -282,8 +287,8 @@ fn refused_path(path: &TypePath, name: &str) -> Option<String> {
     if let Some(inner) = generic_of(&ty, &["Vec", "Box", "CudaSlice", "CudaView"]) {
         let inner = describe::ty(slice_element(inner));
         return Some(format!(
-            "a declaration names what the kernel takes, not who owns it: write `{name}: &[{inner}]`, \
-             or `{name}: &mut [{inner}]` if the kernel writes it"
+            "a declaration names what the kernel takes, not who owns it: write `{name}: \
+             &[{inner}]`, or `{name}: &mut [{inner}]` if the kernel writes it"
         ));
     }
     if generic_of(
@@ -322,7 +327,8 @@ fn check_element(elem: &Type) -> syn::Result<()> {
             None => return Ok(()),
         },
         Type::Tuple(_) => {
-            "a tuple is not allowed, as rustc may reorder its fields: write a struct with #[repr(C)]"
+            "a tuple is not allowed, as rustc may reorder its fields: write a struct with \
+             #[repr(C)]"
         }
         Type::Reference(_) | Type::Ptr(_) => {
             "arrays of pointers are not supported yet: declare the array as `&[u64]` and fill it \
@@ -356,6 +362,7 @@ fn known_array(array: &TypeArray) -> Option<Known> {
         size: elem.size.checked_mul(len)?,
         align: elem.align,
         shape: Shape::Bytes,
+        counts: false,
     })
 }
 
@@ -384,10 +391,12 @@ fn scalar(path: &Path) -> Option<Known> {
         "u128" | "i128" => (16, Shape::Bytes),
         _ => return None,
     };
+    let counts = shape != Shape::Float && name != "bool";
     Some(Known {
         size,
         align: size,
         shape,
+        counts,
     })
 }
 

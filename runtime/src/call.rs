@@ -1,4 +1,4 @@
-//! The launch path: describe, check, acquire, pack, one driver call, finish.
+//! The launch path: describe, check, pack, acquire, one driver call, finish.
 //!
 //! The steps are called by the code that `#[kernel]` generates, in that order, once for each
 //! argument. On success nothing here allocates, locks or looks up; the driver is asked for the
@@ -27,15 +27,29 @@ use crate::{
     contract::{Extents, Int},
     driver::DriverCode,
     error::{ArgumentError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind},
-    kernel::{Arguments, Declared, Safety},
+    kernel::{Arguments, Declared, Safe, Safety},
     launch::{Dims, Launch},
     load::Loaded,
     params::Params,
 };
 
-/// Launches through the kernel that is loaded for the stream's context.
+/// Launches a safe kernel, through the one that is loaded for the stream's context.
 #[inline(always)]
-pub fn launch<A: Arguments>(
+pub fn launch<A>(arguments: A, stream: &CudaStream, launch: Launch) -> Result<(), LaunchError>
+where
+    A: Arguments<Declared: Declared<Safety = Safe>>,
+{
+    // SAFETY: every caller of a safe kernel is safe, as its declaration vouches.
+    unsafe { launch_unsafe(arguments, stream, launch) }
+}
+
+/// Launches any kernel, through the one that is loaded for the stream's context.
+///
+/// # Safety
+///
+/// What the kernel's declaration asks of its callers.
+#[inline(always)]
+pub unsafe fn launch_unsafe<A: Arguments>(
     arguments: A,
     stream: &CudaStream,
     launch: Launch,

@@ -259,7 +259,7 @@ pub use vector::*;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        call::{Call, Finish, Span, launch},
+        call::{Call, Finish, Span, launch, launch_unsafe},
         cell::KernelCell,
         contract::{AnyField, Extents, Field, Int, ViewOf},
         counterpart::{

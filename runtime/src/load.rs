@@ -542,6 +542,9 @@ fn explain_load(
     refused: &Refused,
 ) -> LoadError {
     let &Refused { code, ref log } = refused;
+    if code.breaks_context() {
+        return LoadErrorKind::Broken(code).into();
+    }
     const UNSUPPORTED_PTX_VERSION: DriverCode = DriverCode(222);
     if code == UNSUPPORTED_PTX_VERSION
         && let Ok(driver) = driver.version()

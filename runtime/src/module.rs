@@ -116,6 +116,9 @@ impl Module {
         };
         let driver = enter(context)?;
         let loaded = load::Module::load(driver, context, image).map_err(|refused| {
+            if refused.code.breaks_context() {
+                return LoadErrorKind::Broken(refused.code);
+            }
             let log = readable_log(&refused.log, name);
             let hint = hint(refused.code, &log);
             LoadErrorKind::Module {

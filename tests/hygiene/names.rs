@@ -88,7 +88,9 @@ struct Grid {
 }
 
 #[kernel(ptx = "../kernels/structs.ptx")]
-safe fn julia(out: &mut [u32], g: Grid);
+unsafe extern "C" {
+    safe fn julia(out: &mut [u32], g: Grid);
+}
 
 fn body(stream: &CudaStream, out: &mut CudaSlice<u32>) -> Result<(), gridcall::LaunchError> {
     #[derive(Clone, Copy, KernelArg)]
@@ -143,7 +145,7 @@ macro_rules! declare {
         #[kernel(ptx = concat!("../kernels/", "vector", ".ptx"))]
         #[name("scale")]
         #[requires(y.len() >= n)]
-        safe fn $name(y: &mut [f32], a: f32, n: i32);
+        unsafe fn $name(y: &mut [f32], a: f32, n: i32);
     )+};
 }
 
@@ -155,13 +157,15 @@ fn uses_of_macros(
     stream: &CudaStream,
     y: &mut CudaSlice<f32>,
 ) -> Result<(), gridcall::LaunchError> {
-    first(stream, cover(1), y, 1.0, 1)?;
-    second {
+    // SAFETY: one element is enough for a count of one.
+    unsafe { first(stream, cover(1), y, 1.0, 1) }?;
+    let arguments = second {
         y: &mut *y,
         a: 1.0,
         n: 1,
-    }
-    .launch(stream, cover(1))?;
+    };
+    // SAFETY: as above.
+    unsafe { arguments.launch(stream, cover(1)) }?;
     let x = y.clone();
     unsigned {
         count: 1,
@@ -218,7 +222,7 @@ unsafe extern "C" {
 
 #[cfg(any())]
 #[kernel(ptx = "no/such.ptx")]
-safe fn absent();
+unsafe fn absent();
 
 #[kernel(ptx = "no/such.ptx")]
 #[cfg(any())]

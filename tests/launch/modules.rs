@@ -3,7 +3,7 @@
 use std::{ffi::c_void, fs, ptr, sync::Arc};
 
 use gridcall::{
-    Launch, LoadErrorKind, Module, cover,
+    LoadErrorKind, Module, cover,
     cudarc::driver::{CudaContext, sys},
     kernel,
 };
@@ -34,19 +34,23 @@ mod wrong {
     }
 }
 
+/// Writes the number of the architecture that its image is for.
 #[kernel(ptx = [
-    "../ptx/tests/corpus/axpy.nvrtc13.sm_75.ptx",
-    "../ptx/tests/corpus/axpy.nvrtc13.sm_100.ptx",
-    "../ptx/tests/corpus/axpy.nvrtc13.sm_90.ptx",
+    "launch/images/pick.sm_75.ptx",
+    "launch/images/pick.sm_80.ptx",
+    "launch/images/pick.sm_121a.ptx",
 ])]
-#[requires(x.len() >= n, y.len() >= n)]
-safe fn axpy(a: f32, x: &[f32], y: &mut [f32], n: u64);
+unsafe extern "C" {
+    #[requires(out.len() >= 1)]
+    safe fn pick(out: &mut [u32]);
+}
 
 #[kernel(ptx = [
-    "ui/kernels/far.sm_120a.ptx",
-    "ui/kernels/far.sm_121a.ptx",
+    "launch/images/pick.sm_120a.ptx",
+    "launch/images/pick.sm_121a.ptx",
 ])]
-unsafe fn far(y: &mut [f32]);
+#[name("pick")]
+unsafe fn pick_far(out: &mut [u32]);
 
 /// Takes the kernel from a module and runs it.
 fn runs(context: &Arc<CudaContext>, module: &Module) {
@@ -190,7 +194,10 @@ fn what_differs_from_the_text_is_told_with_its_line() {
             unsafe { wrong::axpy::load_from(&module) }.err(),
             [
                 "parameter 1, `a`, is `f64` (8 bytes)".to_owned(),
-                format!("but {} declares `.f32` (4 bytes)", line("axpy_param_1,")),
+                format!(
+                    "but {} declares `.f32` (4 bytes)",
+                    line(".f32 axpy_param_1,")
+                ),
             ],
         ),
         (
@@ -242,12 +249,16 @@ fn what_is_no_ptx_is_told() {
 #[test]
 fn the_best_image_is_loaded() {
     let device = device!();
+    let (major, minor) = device.compute_capability().unwrap();
+    let expected = match 10 * major + minor {
+        121 => 121,
+        80.. => 80,
+        _ => 75,
+    };
     let stream = device.default_stream();
-    let x = stream.clone_htod(&ramp(100)).unwrap();
-    let mut y = stream.clone_htod(&ramp(100)).unwrap();
-    axpy(&stream, cover(100), 2.0, &x, &mut y, 100).unwrap();
-    let expected: Vec<f32> = ramp(100).iter().map(|x| 3.0 * x).collect();
-    assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
+    let mut out = stream.alloc_zeros::<u32>(1).unwrap();
+    pick(&stream, cover(1), &mut out).unwrap();
+    assert_eq!(stream.clone_dtoh(&out).unwrap(), [expected]);
 }
 
 #[test]
@@ -258,15 +269,10 @@ fn images_are_listed_where_none_fits() {
         return;
     }
     let stream = device.default_stream();
-    let mut y = stream.alloc_zeros::<f32>(1).unwrap();
+    let mut out = stream.alloc_zeros::<u32>(1).unwrap();
     // SAFETY: nothing is launched.
-    let error = unsafe { far(&stream, Launch::from(cover(1)), &mut y) }
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains(
-            "`ui/kernels/far.sm_120a.ptx` for `sm_120a`, `ui/kernels/far.sm_121a.ptx` for `sm_121a`"
-        ),
-        "{error}"
-    );
+    let error = unsafe { pick_far(&stream, cover(1), &mut out) }.unwrap_err();
+    let listed = "there are `launch/images/pick.sm_120a.ptx` for `sm_120a`, \
+                  `launch/images/pick.sm_121a.ptx` for `sm_121a`";
+    assert!(error.to_string().contains(listed), "{error}");
 }

@@ -1,4 +1,5 @@
-//! The description of a kernel: its docs, and what the runtime loads it by and calls it in messages.
+//! The description of a kernel: its docs, and what the runtime loads it by and calls it in
+//! messages.
 
 use gridcall_ptx as ptx;
 use proc_macro2::{Span, TokenStream};
@@ -28,15 +29,16 @@ impl Subject<'_> {
         let user = docs_text(docs);
         if !user.contains("# Errors") {
             text.push_str(
-                "\n\n# Errors\n\nIf a requirement does not hold, an argument does not fit the kernel, the \
-                 kernel cannot be loaded, or the driver refuses the launch; nothing was launched then.",
+                "\n\n# Errors\n\nIf a requirement does not hold, an argument does not fit the \
+                 kernel, the kernel cannot be loaded, or the driver refuses the launch; nothing \
+                 was launched then.",
             );
         }
         if !self.outline.safe && !user.contains("# Safety") {
             text.push_str(
-                "\n\n# Safety\n\nThe caller vouches for what the PTX does not tell: that the kernel stays \
-                 within its arrays, writes only to those declared `&mut` or `*mut`, and is right for \
-                 this launch.",
+                "\n\n# Safety\n\nThe caller vouches for what the PTX does not tell: that the \
+                 kernel stays within its arrays, writes only to those declared `&mut` or `*mut`, \
+                 and is right for this launch.",
             );
         }
         // An empty line ends the user's paragraph.

@@ -58,10 +58,10 @@ impl Subject<'_> {
             let (number, guard) = (plain(index), guard(index));
             quote_spanned! {ours()=> end.guard(#number, #guard); }
         });
-        // SAFETY (of the generated code): both methods take every step in order, and `enqueue` gets all
-        // arguments described and acquired as declared, and packed as the PTX lays them out, which the checks
-        // of this macro and the claims compared. That the declaration is true, its block vouches; for an
-        // unsafe kernel they are reached through unsafe functions only.
+        // SAFETY (of the generated code): both methods take every step in order, and `enqueue` gets
+        // all arguments described and acquired as declared, and packed as the PTX lays them out,
+        // which the checks of this macro and the claims compared. That the declaration is true, its
+        // block vouches; for an unsafe kernel they are reached through unsafe functions only.
         quote_spanned! {ours()=>
             #(#cfgs)*
             #[allow(deprecated)]
@@ -135,8 +135,8 @@ impl Subject<'_> {
         }
     }
 
-    /// The alignment that a call must find: the elements' own, that of `#[align]`, and that of `.ptr` in the
-    /// PTX, which the compiler took as a promise.
+    /// The alignment that a call must find: the elements' own, that of `#[align]`, and that of
+    /// `.ptr` in the PTX, which the compiler took as a promise.
     fn required_align(&self, index: usize) -> TokenStream {
         let param = self.param(index);
         let hint = self
@@ -177,9 +177,9 @@ impl Subject<'_> {
                     values.push(quote_spanned! {ours()=> (#name, &#ident.len()) });
                 }
                 Taken::Value {
-                    known: Some(known),
-                    ty,
-                } if is_integer(known, ty) => {
+                    known: Some(Known { counts: true, .. }),
+                    ..
+                } => {
                     bindings.extend(quote_spanned! {ours()=>
                         let #ident: #krate::__private::Int = ::core::convert::Into::into(self.#ident);
                     });
@@ -231,8 +231,8 @@ impl Subject<'_> {
         }
     }
 
-    /// `grid`, `block` and `shared_mem_bytes`, where they are spoken of and are no parameters; each is
-    /// told with the other values if the requirement does not hold.
+    /// `grid`, `block` and `shared_mem_bytes`, where they are spoken of and are no parameters; each
+    /// is told with the other values if the requirement does not hold.
     fn geometry(&self, requirement: &TokenStream, values: &mut Vec<TokenStream>) -> TokenStream {
         let krate = self.krate;
         let mut bindings = TokenStream::new();
@@ -251,7 +251,7 @@ impl Subject<'_> {
             bindings.extend(quote_spanned! {ours()=>
                 let #ident: #krate::__private::#ty = ::core::convert::Into::into(call.#method());
             });
-            values.push(quote_spanned! {ours()=> (#name, &#ident) });
+            values.push(quote_spanned! {ours()=> (#name, &{ #ident }) });
         }
         bindings
     }
@@ -401,13 +401,6 @@ impl Subject<'_> {
             _ => TokenStream::new(),
         }
     }
-}
-
-/// Whether contracts take it as a saturating integer; `bool` is one to PTX alone.
-fn is_integer(known: &Known, ty: &Type) -> bool {
-    let shown = describe::ty(ty);
-    let integer = known.shape == Shape::Integer && !shown.ends_with("bool");
-    integer || shown.ends_with("u128") || shown.ends_with("i128")
 }
 
 fn class(class: ptx::Class) -> &'static str {

@@ -185,8 +185,8 @@ impl<'a> Signature<'a> {
         );
         let name = unraw(ident);
         let doc = format!(
-            "The arguments of `{name}` by name, for `{name} {{ .. }}.launch(&stream, launch)`, and the \
-             kernel itself, for `{name}::load(&context)`."
+            "The arguments of `{name}` by name, for `{name} {{ .. }}.launch(&stream, launch)`, \
+             and the kernel itself, for `{name}::load(&context)`."
         );
         quote_spanned! {ours()=>
             #[doc = #doc]
@@ -303,8 +303,8 @@ impl<'a> Signature<'a> {
         let (generics, ty) = (self.bounded_generics(), self.ty());
         let name = unraw(ident);
         let load_doc = format!(
-            "Loads `{name}` for a context now, not at its first launch.\n\n# Errors\n\nIf the driver \
-             refuses the kernel's PTX, or there is no driver."
+            "Loads `{name}` for a context now, not at its first launch.\n\n# Errors\n\nIf the \
+             driver refuses the kernel's PTX, or there is no driver."
         );
         let launch_doc = format!(
             "Launches `{name}` with these arguments.\n\n# Errors\n\nAs the function `{name}`.\n\n\

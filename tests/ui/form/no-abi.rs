@@ -1,0 +1,8 @@
+use gridcall::kernel;
+
+#[kernel(ptx = "kernels/vector.ptx")]
+unsafe extern {
+    safe fn relu(y: &mut [f32], n: i32);
+}
+
+fn main() {}

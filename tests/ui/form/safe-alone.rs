@@ -1,0 +1,6 @@
+use gridcall::kernel;
+
+#[kernel(ptx = "kernels/vector.ptx")]
+safe fn relu(y: &mut [f32], n: i32);
+
+fn main() {}
