@@ -120,7 +120,7 @@ fn check_kernel(subject: &Subject<'_>, cuda: &Cuda, kernel: &cuda::Kernel) -> Ve
         }
     }
     if found.is_empty() {
-        found.extend(check_order(subject, cuda, params));
+        found.extend(check_order(subject, cuda, named(cuda, kernel, params)));
     }
     found
 }
@@ -145,6 +145,26 @@ fn check_arity(
             ),
         }
     })
+}
+
+/// The parameters with their names, which an instance of a template may leave to the template.
+fn named<'c>(
+    cuda: &'c Cuda,
+    kernel: &cuda::Kernel,
+    params: &'c [cuda::Param],
+) -> &'c [cuda::Param] {
+    if params.iter().any(|param| param.name.is_some()) {
+        return params;
+    }
+    let template = cuda
+        .source
+        .kernels
+        .iter()
+        .find(|other| other.is_template && other.path() == kernel.path());
+    template
+        .and_then(|template| template.params.as_deref())
+        .filter(|named| named.len() == params.len())
+        .unwrap_or(params)
 }
 
 /// Parameters of the same names in another order are exchanged.
