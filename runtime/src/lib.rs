@@ -272,6 +272,6 @@ pub mod __private {
             check_safe, size_and_align,
         },
         params::Params,
-        verify::{declaration, verify},
+        verify::{declaration, has_compiler, verify},
     };
 }

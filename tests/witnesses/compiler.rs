@@ -59,16 +59,14 @@ fn right_declarations_hold() {
     gridcall::verify!(right::drift, right::condense);
 }
 
-/// Whether a compiler is there, by a declaration that is certainly wrong.
-fn differences() -> Option<String> {
-    let said = catch_unwind(|| gridcall::verify!(wrong::drift, wrong::condense)).err()?;
-    Some(said.downcast_ref::<String>().cloned().unwrap_or_default())
-}
-
 #[test]
 fn differences_name_the_field() {
-    let Some(said) = differences() else { return };
-    println!("{said}");
+    if !gridcall::__private::has_compiler() {
+        println!("not run, as there is no CUDA compiler");
+        return;
+    }
+    let said = catch_unwind(|| gridcall::verify!(wrong::drift, wrong::condense)).unwrap_err();
+    let said = said.downcast_ref::<String>().unwrap();
     for line in [
         "parameter 0, `p`, of `drift` is `Particle`: field `y` is at offset 0, but its offset in the source is `4`",
         "parameter 0, `p`, of `drift` is `Particle`: field `x` is at offset 4, but its offset in the source is `0`",

@@ -30,6 +30,11 @@ pub(super) fn compile(text: &str, folder: &Path) -> Result<Option<String>, Strin
     }
 }
 
+/// Whether there is one of the two.
+pub(super) fn is_found() -> bool {
+    Nvrtc::open().is_some() || nvcc().is_some()
+}
+
 fn nvcc() -> Option<PathBuf> {
     if let Some(path) = env::var_os("NVCC") {
         return Some(PathBuf::from(path));

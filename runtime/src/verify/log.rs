@@ -22,13 +22,13 @@ pub(super) fn failed(log: &str) -> Vec<Failure> {
         let Ok(claim) = instance[..digits].parse() else {
             continue;
         };
-        if failed.iter().any(|failure| failure.claim == claim) {
+        let actual = actual(&instance[digits..]);
+        // What follows from another error is told by that one.
+        let follows = actual.as_deref() == Some("<error-type>");
+        if follows || failed.iter().any(|failure| failure.claim == claim) {
             continue;
         }
-        failed.push(Failure {
-            claim,
-            actual: actual(&instance[digits..]),
-        });
+        failed.push(Failure { claim, actual });
     }
     failed.sort_by_key(|failure| failure.claim);
     failed
@@ -36,9 +36,20 @@ pub(super) fn failed(log: &str) -> Vec<Failure> {
 
 /// Whether there are errors that are none of a claim, nor of a field that a claim says is missing.
 pub(super) fn has_others(log: &str) -> bool {
+    const OURS: [&str; 4] = [
+        "\"gridcall\"",
+        "gridcall_field_",
+        "gridcall_param_",
+        "limit reached",
+    ];
     log.lines()
-        .filter(|line| line.contains(": error: ") || line.contains(" error: "))
-        .any(|line| !line.contains("\"gridcall\"") && !line.contains("gridcall_field_"))
+        .filter(|line| line.contains(" error: "))
+        .any(|line| !OURS.iter().any(|ours| line.contains(ours)))
+}
+
+/// Whether the compiler gave up before it had said all.
+pub(super) fn is_cut_short(log: &str) -> bool {
+    log.contains("limit reached") || log.contains("Error limit")
 }
 
 /// `const int *` of `, Actual=const int *, Expected=..]`.

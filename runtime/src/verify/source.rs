@@ -18,8 +18,10 @@ pub(super) struct Unit {
 
 /// What is said if a claim does not hold.
 pub(super) struct Claim {
+    /// The declaration that makes it.
+    pub(super) declaration: usize,
     /// Whose it is, and what it says.
-    subject: String,
+    pub(super) subject: String,
     /// How the kernel differs, in front of what there is in its place.
     differs: &'static str,
 }
@@ -28,7 +30,9 @@ const NO_FIELD: &str = "the struct in the source has no such field";
 
 impl Claim {
     pub(super) fn said(&self, actual: Option<&str>) -> String {
-        let Claim { subject, differs } = self;
+        let Claim {
+            subject, differs, ..
+        } = self;
         match actual {
             _ if *differs == NO_FIELD => format!("{subject}, but {differs}"),
             Some(actual) => format!("{subject}, but {differs} `{actual}`"),
@@ -130,12 +134,14 @@ typedef nothing e5m2_type;
 /// The text that compiles if the declarations are those of `source`.
 pub(super) fn unit(source: &Path, declarations: &[&Declaration]) -> Unit {
     let mut writer = Writer {
+        declaration: 0,
         text: String::new(),
         claims: Vec::new(),
         fields: 0,
     };
     let _ = writeln!(writer.text, "#include \"{}\"{TEMPLATES}", source.display());
     for (number, declaration) in declarations.iter().enumerate() {
+        writer.declaration = number;
         writer.kernel(number, declaration);
     }
     Unit {
@@ -145,6 +151,8 @@ pub(super) fn unit(source: &Path, declarations: &[&Declaration]) -> Unit {
 }
 
 struct Writer {
+    /// The declaration that is written.
+    declaration: usize,
     text: String,
     claims: Vec<Claim>,
     /// The templates written for fields so far.
@@ -154,7 +162,12 @@ struct Writer {
 impl Writer {
     /// The number of a new claim.
     fn claim(&mut self, subject: String, differs: &'static str) -> usize {
-        self.claims.push(Claim { subject, differs });
+        let declaration = self.declaration;
+        self.claims.push(Claim {
+            declaration,
+            subject,
+            differs,
+        });
         self.claims.len() - 1
     }
 
