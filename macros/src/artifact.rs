@@ -327,7 +327,9 @@ enum Unread {
 type Stamp = (Option<SystemTime>, u64);
 
 /// The files read by this process, which may be an editor's and live long.
-struct Files<T>(Mutex<Option<HashMap<PathBuf, (Stamp, Arc<T>)>>>);
+struct Files<T>(Mutex<Option<Read<T>>>);
+
+type Read<T> = HashMap<PathBuf, (Stamp, Arc<T>)>;
 
 static TEXTS: Files<Text> = Files(Mutex::new(None));
 static SOURCES: Files<cuda::Source> = Files(Mutex::new(None));

@@ -109,15 +109,15 @@ fn written(taken: &Taken) -> &Type {
 /// What the runtime calls a type; nothing where that is not known.
 fn kind(ty: &cuda::Type) -> String {
     match ty {
-        cuda::Type::Scalar(scalar) => scalar_kind(*scalar),
+        cuda::Type::Scalar(scalar)
+        | cuda::Type::Enum(cuda::Enum {
+            underlying: Some(scalar),
+            ..
+        }) => scalar_kind(*scalar),
         cuda::Type::Vector(vector) if vector.name == "dim3" => "uint3".to_owned(),
         cuda::Type::Vector(vector) if !vector.name.contains("long") => vector.name.to_owned(),
         cuda::Type::Pointer(_) => "pointer".to_owned(),
         cuda::Type::Array(element, _) => kind(element),
-        cuda::Type::Enum(cuda::Enum {
-            underlying: Some(scalar),
-            ..
-        }) => scalar_kind(*scalar),
         _ => String::new(),
     }
 }

@@ -90,18 +90,6 @@ impl Names {
         declarator(specified, tokens, used)
     }
 
-    /// Another declarator behind a comma: `float x, *y`.
-    pub(super) fn another<'a>(&self, specified: &Type, tokens: &[Token<'a>]) -> Declared<'a> {
-        declarator(
-            Specified {
-                ty: specified.clone(),
-                is_const: false,
-            },
-            tokens,
-            0,
-        )
-    }
-
     /// `const unsigned int`, without pointers; and how many tokens that took.
     fn specifiers(&self, tokens: &[Token<'_>]) -> (Specified, usize) {
         let (mut builtin, mut named) = (Builtin::default(), None);
@@ -166,6 +154,15 @@ impl Names {
         });
         (Specified { ty, is_const }, at)
     }
+}
+
+/// Another declarator behind a comma: `float x, *y`.
+pub(super) fn another<'a>(specified: &Type, tokens: &[Token<'a>]) -> Declared<'a> {
+    let specified = Specified {
+        ty: specified.clone(),
+        is_const: false,
+    };
+    declarator(specified, tokens, 0)
 }
 
 struct Specified {

@@ -96,7 +96,7 @@ pub(super) struct Tokens<'a> {
     spaced: bool,
 }
 
-impl<'a> Tokens<'a> {
+impl Tokens<'_> {
     fn byte(&self, ahead: usize) -> u8 {
         self.text
             .as_bytes()

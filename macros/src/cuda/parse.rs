@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::declarator::{Names, angles_length, group_length, parse_number, path, shown};
+use super::declarator::{Names, angles_length, another, group_length, parse_number, path, shown};
 use super::lexer::{Kind, Token};
 use super::model::{Enum, Field, Kernel, Param, Source, Struct, Type};
 use super::preprocess::Unit;
@@ -36,7 +36,7 @@ struct Parser<'t, 'a> {
     source: Source,
 }
 
-impl<'t, 'a> Parser<'t, 'a> {
+impl<'a> Parser<'_, 'a> {
     fn run(&mut self) {
         while let Some(token) = self.tokens.get(self.at) {
             match token.kind {
@@ -346,7 +346,7 @@ impl<'t, 'a> Parser<'t, 'a> {
     fn typedef(&mut self, tokens: &[Token<'a>]) {
         let (tokens, defined) = self.with_definition(tokens);
         let first = match &defined {
-            Some(ty) => self.names.another(ty, &tokens),
+            Some(ty) => another(ty, &tokens),
             None => self.names.declared(&tokens),
         };
         let (mut rest, specified) = (&tokens[first.length..], defined);
@@ -355,7 +355,7 @@ impl<'t, 'a> Parser<'t, 'a> {
             && comma.is(",")
             && let Some(specified) = &specified
         {
-            let next = self.names.another(specified, behind);
+            let next = another(specified, behind);
             rest = &behind[next.length..];
             self.define(next.name, next.ty);
         }
@@ -521,7 +521,7 @@ impl<'t, 'a> Parser<'t, 'a> {
             if !comma.is(",") {
                 return None;
             }
-            let next = self.names.another(&base, behind);
+            let next = another(&base, behind);
             rest = behind.get(next.length..)?;
             let text = shown_type(&member[..specified], &behind[..next.head]);
             push_field(fields, next.name?, next.ty, text)?;

@@ -346,12 +346,14 @@ mod tests {
 
     #[test]
     fn expansion_has_an_end() {
+        use std::fmt::Write as _;
         let mut text = String::from("#define a0 x x x x x x x x\n");
         for level in 1..20 {
             let below = level - 1;
-            text.push_str(&format!(
-                "#define a{level} a{below} a{below} a{below} a{below} a{below}\n"
-            ));
+            let _ = writeln!(
+                text,
+                "#define a{level} a{below} a{below} a{below} a{below} a{below}"
+            );
         }
         text.push_str("a19");
         let spliced = Spliced::new(&text);

@@ -18,6 +18,10 @@ const DOUBLE: Scalar = Scalar::Float { size: 8 };
 
 /// The words that make up a built-in type, such as `unsigned long int`, in any order.
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each word stands or does not"
+)]
 pub(super) struct Builtin {
     base: Option<Scalar>,
     void: bool,

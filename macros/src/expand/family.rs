@@ -124,6 +124,10 @@ impl Signature<'_> {
         quote_spanned! {ours()=> <#parameter as #name>::__arguments(#(#arguments),*) }
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "the methods of one struct, side by side"
+    )]
     fn family_methods(&self, later: bool) -> TokenStream {
         let krate = self.krate;
         let Outline { attrs, ident, .. } = self.outline;

@@ -50,16 +50,16 @@ fn check_dereferenced(param: &Param, flow: &ParamFlow, subject: &Subject<'_>) ->
 /// What is declared to be read is not written.
 fn check_written(param: &Param, flow: &ParamFlow, subject: &Subject<'_>) -> Option<String> {
     let (elem, cure) = match &param.taken {
+        // There is no form for an optional one that is written yet.
         Taken::Slice {
             elem,
             written: false,
-        } => (elem, "&mut ["),
+        }
+        | Taken::Optional { elem } => (elem, "&mut ["),
         Taken::Pointer {
             elem,
             written: false,
         } => (elem, "*mut "),
-        // There is no form for one that is written yet.
-        Taken::Optional { elem } => (elem, "&mut ["),
         _ => return None,
     };
     let access = flow.write()?;

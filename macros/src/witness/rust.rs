@@ -153,8 +153,8 @@ pub(crate) fn element(ty: &cuda::Type) -> Option<String> {
 fn scalar_name(scalar: Scalar) -> Option<&'static str> {
     Some(match scalar {
         Scalar::Bool => "bool",
-        Scalar::Char => "i8",
-        Scalar::Int {
+        Scalar::Char
+        | Scalar::Int {
             size: 1,
             signed: true,
         } => "i8",

@@ -21,16 +21,17 @@ pub(super) struct Known<'a> {
 pub(super) fn contradiction(param: &Param, ty: &Type, known: Known<'_>) -> Option<String> {
     match &param.taken {
         Taken::Value { ty: written, .. } => check_value(&Rust::of(written), ty, known),
-        Taken::Slice { elem, written } => check_pointer(param, elem, *written, ty, known),
+        Taken::Slice { elem, written } | Taken::Pointer { elem, written } => {
+            check_pointer(param, elem, *written, ty, known)
+        }
         Taken::Optional { elem } => check_pointer(param, elem, false, ty, known),
-        Taken::Pointer { elem, written } => check_pointer(param, elem, *written, ty, known),
     }
 }
 
 fn check_value(written: &Rust, ty: &Type, known: Known<'_>) -> Option<String> {
     let differs = match (written, ty) {
         (Rust::Other(name), _) => is_other_struct(name, ty, known),
-        (_, Type::Unknown | Type::Named(_)) => false,
+        (_, Type::Unknown | Type::Named(_)) | (Rust::Pointer, Type::Pointer(_)) => false,
         (Rust::Scalar(scalar), Type::Scalar(actual)) => !is_same(*scalar, *actual),
         (Rust::Scalar(scalar), Type::Enum(enumeration)) => match enumeration.underlying {
             Some(underlying) => !is_same(*scalar, underlying),
@@ -38,7 +39,6 @@ fn check_value(written: &Rust, ty: &Type, known: Known<'_>) -> Option<String> {
             None => !matches!(scalar, Scalar::Int { size: 4, .. }),
         },
         (Rust::Vector(vector), Type::Vector(actual)) => !is_same_vector(vector.name, actual.name),
-        (Rust::Pointer, Type::Pointer(_)) => false,
         (_, Type::Pointer(_)) => true,
         // What else there is differs in what the PTX says; its scalars tell the rest.
         (written, ty) => match (written.only_scalar(), ty.only_scalar()) {
@@ -75,11 +75,11 @@ fn check_pointer(
 fn differs(written: &Rust, ty: &Type, known: Known<'_>) -> bool {
     match (written, ty) {
         (Rust::Other(name), _) => is_other_struct(name, ty, known),
-        (_, Type::Void | Type::Unknown | Type::Named(_)) | (Rust::Void, _) => false,
-        (Rust::Pointer, Type::Pointer(_)) => false,
-        // An array of addresses.
-        (Rust::Scalar(Scalar::Int { size: 8, .. }), Type::Pointer(_)) => false,
-        (Rust::Pointer, Type::Scalar(Scalar::Int { size: 8, .. })) => false,
+        // Memory of addresses may be declared as integers, and the other way round.
+        (_, Type::Void | Type::Unknown | Type::Named(_))
+        | (Rust::Void, _)
+        | (Rust::Pointer | Rust::Scalar(Scalar::Int { size: 8, .. }), Type::Pointer(_))
+        | (Rust::Pointer, Type::Scalar(Scalar::Int { size: 8, .. })) => false,
         (Rust::Pointer, _) | (_, Type::Pointer(_)) => true,
         (Rust::Scalar(scalar), Type::Enum(enumeration)) => match enumeration.underlying {
             Some(underlying) => !is_same(*scalar, underlying),

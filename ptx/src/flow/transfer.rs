@@ -119,7 +119,8 @@ impl<'a> Program<'a> {
     /// Other names may be variables, parameters or functions.
     fn is_register(&self, name: &str) -> bool {
         if name.starts_with('%') {
-            return !is_special(name) && !(self.percent_params && self.params.contains_key(name));
+            let is_param = self.percent_params && self.params.contains_key(name);
+            return !is_special(name) && !is_param;
         }
         let is_one_of = |&(prefix, count): &(&str, u32)| {
             name.strip_prefix(prefix)
