@@ -21,6 +21,15 @@ unsafe extern "C" {
     safe fn add<T>(y: &mut [T], v: T, n: i32);
 }
 
+#[kernel(ptx = "../kernels/vector.ptx")]
+unsafe extern "C" {
+    /// # Safety
+    ///
+    /// All arrays have `n` elements.
+    #[instances(T = { f64 => "add_f64" })]
+    fn plus_unchecked<T>(a: &[T], b: &[T], out: &mut [T], n: i32);
+}
+
 #[kernel]
 unsafe extern "C" {
     #[instances(T = { f64 => "add_f64" })]
@@ -72,6 +81,10 @@ fn listed_instances_are_launched() {
     let stream = device.default_stream();
     let x = stream.clone_htod(&[1.0_f64, 2.0]).unwrap();
     assert_eq!(twice(&stream, &x), [2.0, 4.0]);
+    let mut out = stream.alloc_zeros::<f64>(2).unwrap();
+    // SAFETY: all have two elements.
+    unsafe { plus_unchecked(&stream, cover(2), &x, &x, &mut out, 2) }.unwrap();
+    assert_eq!(stream.clone_dtoh(&out).unwrap(), [2.0, 4.0]);
 }
 
 #[test]

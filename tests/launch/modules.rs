@@ -99,12 +99,12 @@ fn cubin(context: &CudaContext) -> Vec<u8> {
     let mut state = ptr::null_mut();
     let text = [VECTOR.as_bytes(), b"\0"].concat();
     let (mut image, mut size) = (ptr::null_mut::<c_void>(), 0);
-    // SAFETY: the text ends with a NUL and is as long as is said; the image is copied before the state that
-    // holds it is destroyed.
     #[expect(
         clippy::multiple_unsafe_ops_per_block,
         reason = "one object from its making to its end"
     )]
+    // SAFETY: the text ends with a NUL and is as long as is said; the image is copied before the
+    // state that holds it is destroyed.
     unsafe {
         sys::cuLinkCreate_v2(0, ptr::null_mut(), ptr::null_mut(), &raw mut state)
             .result()
@@ -139,22 +139,19 @@ fn a_kernel_is_taken_from_a_cubin() {
     let module = unsafe { Module::from_image(&device, &image) }.unwrap();
     assert_eq!(module.entries(), None);
     runs(&device, &module);
+    // SAFETY: what is refused is never launched.
+    let too_few = unsafe { wrong::saxpy::load_from(&module) }.err();
+    // SAFETY: as above.
+    let too_wide = unsafe { wrong::axpy::load_from(&module) }.err();
+    // SAFETY: as above.
+    let too_many = unsafe { wrong::fill::load_from(&module) }.err();
     for (error, text) in [
-        // SAFETY: what is refused is never launched.
         (
-            unsafe { wrong::saxpy::load_from(&module) }.err(),
+            too_few,
             "it declares 3 parameters, and the kernel in the image takes more",
         ),
-        // SAFETY: as above.
-        (
-            unsafe { wrong::axpy::load_from(&module) }.err(),
-            "parameter 1, `a`, is 8 bytes",
-        ),
-        // SAFETY: as above.
-        (
-            unsafe { wrong::fill::load_from(&module) }.err(),
-            "parameter 3, `more`",
-        ),
+        (too_wide, "parameter 1, `a`, is 8 bytes"),
+        (too_many, "parameter 3, `more`"),
     ] {
         let error = error.unwrap().to_string();
         assert!(error.contains(text), "{error}");

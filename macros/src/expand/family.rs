@@ -106,8 +106,26 @@ impl Signature<'_> {
     fn launch_arguments(&self, of_self: bool) -> TokenStream {
         let krate = self.krate;
         let arguments = self.instance_arguments(of_self);
-        quote_spanned! {ours()=>
-            #krate::__private::launch(#arguments, stream, ::core::convert::Into::into(launch))
+        if self.outline.safe {
+            quote_spanned! {ours()=>
+                #krate::__private::launch(
+                    #arguments,
+                    stream,
+                    ::core::convert::Into::into(launch),
+                )
+            }
+        } else {
+            // SAFETY (of the generated code): the function or method asks of its caller what the
+            // declaration does.
+            quote_spanned! {ours()=>
+                unsafe {
+                    #krate::__private::launch_unsafe(
+                        #arguments,
+                        stream,
+                        ::core::convert::Into::into(launch),
+                    )
+                }
+            }
         }
     }
 
