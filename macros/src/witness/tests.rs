@@ -5,7 +5,7 @@
     reason = "tests read the files that they are about"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -500,4 +500,102 @@ fn messages_name_both_places_and_the_cure() {
         panic!()
     };
     assert!(code.contains("elements of `f32`"), "{code}");
+}
+
+/// The folders with PTX and its source: those of `kernels/`, and what
+/// `kernels/build.sh --arch sm_90 target/kernels-sm_90` and the like have made of it.
+fn compiled() -> Vec<(PathBuf, PathBuf)> {
+    let kernels = folder().join("kernels");
+    let mut folders = vec![kernels.clone()];
+    let made = std::fs::read_dir(folder().join("target"))
+        .into_iter()
+        .flatten();
+    folders.extend(
+        made.filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| {
+                let name = path
+                    .file_name()
+                    .and_then(|name| name.to_str())
+                    .unwrap_or_default();
+                name.starts_with("kernels-")
+            }),
+    );
+    let files = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    files
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "ptx"))
+        .filter_map(|path| {
+            // `axpy.nvrtc13.sm_75.ptx` is made of `axpy.cu`.
+            let name = path.file_name()?.to_str()?.split('.').next()?;
+            let source = [path.with_file_name(name), kernels.join(name)]
+                .map(|source| source.with_extension("cu"))
+                .into_iter()
+                .find(|source| source.is_file())?;
+            Some((path, source))
+        })
+        .collect()
+}
+
+/// The code says nothing against what the source declares: it writes through no `const`, accesses nothing
+/// wider than its type is aligned, and takes no integer for an address.
+#[test]
+fn no_claim_of_the_code_is_false() {
+    let (mut pointers, mut integers) = (0, 0);
+    let mut wider = BTreeSet::new();
+    for (path, source) in compiled() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let source = cuda::read(&std::fs::read_to_string(&source).unwrap());
+        let module = ptx::Module::parse(&text).unwrap();
+        for entry in module.entries() {
+            let (name, namespace) = match name::signature(entry.name()) {
+                Some(signature) => (signature.name, Some(signature.namespace)),
+                None => (entry.name().to_owned(), None),
+            };
+            let kernels = source.kernels.iter().filter(|kernel| {
+                kernel.name == name && namespace.iter().all(|outer| *outer == kernel.namespace)
+            });
+            let kernels: Vec<&cuda::Kernel> = kernels.collect();
+            let [kernel] = kernels.as_slice() else {
+                continue;
+            };
+            let Some(params) = &kernel.params else {
+                continue;
+            };
+            let flow = entry.flow(&text).unwrap();
+            for (param, flow) in params.iter().zip(flow.params()) {
+                let place = format!("{}: {} of {}", path.display(), param.text, entry.name());
+                match &param.ty {
+                    cuda::Type::Pointer(pointee) => {
+                        pointers += usize::from(!flow.accesses().is_empty());
+                        assert!(!pointee.is_const || flow.write().is_none(), "{place}");
+                        let align = pointee.ty.layout().map(|layout| layout.align);
+                        let narrowest = flow.accesses().iter().filter_map(ptx::Access::bytes).min();
+                        if let (Some(align), Some(narrowest), false) =
+                            (align, narrowest, flow.is_inspected())
+                            && narrowest > align
+                        {
+                            wider.insert(format!("{} {}", kernel.name, param.text));
+                        }
+                    }
+                    cuda::Type::Scalar(_) => {
+                        integers += 1;
+                        assert!(flow.accesses().is_empty(), "{place}");
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    assert!(
+        pointers > 50 && integers > 50,
+        "{pointers} pointers, {integers} scalars"
+    );
+    println!("{pointers} pointers and {integers} scalars");
+    // Its source casts the pointer to those of wider vectors, which needs the alignment indeed.
+    assert_eq!(
+        wider,
+        BTreeSet::from(["echo_vectors unsigned char*".to_owned()])
+    );
 }
