@@ -1,8 +1,9 @@
 //! The launch path: describe, check, pack, acquire, one driver call, finish.
 //!
 //! The steps are called by the code that `#[kernel]` generates, in that order, once for each
-//! argument. On success nothing here allocates, locks or looks up; the driver is asked for the
-//! current context and, for safe kernels, whether the stream is being captured.
+//! argument. On success nothing here allocates, locks or looks up. The driver is asked one thing
+//! beside the launch: for safe kernels, whether a stream that can be captured is; and, where several
+//! streams are in use, which context is current.
 
 #![expect(
     clippy::missing_errors_doc,
@@ -105,6 +106,8 @@ unsafe fn launch_in_order<A: Arguments>(
     arguments: A,
     params: &mut A::Params,
 ) -> Result<(), LaunchError> {
+    // Arrays are acquired in the stream's context.
+    rebind(kernel, stream)?;
     let dims = Dims::from_numbers(dims);
     let call = Call::new(kernel, StreamRef::from(stream), dims);
     // SAFETY: the caller vouches for the parameters.
@@ -117,7 +120,10 @@ fn is_alone(stream: &CudaStream) -> bool {
     !stream.context().is_managing_stream_synchronization()
 }
 
-/// Makes the stream's context current, and checks all that does not depend on arguments.
+/// Checks all that does not depend on arguments.
+///
+/// The stream's context need not be current: the driver refuses what would run in another, and
+/// whoever is refused makes it current and tries again.
 #[inline(always)]
 fn begin(
     kernel: &Loaded,
@@ -125,32 +131,33 @@ fn begin(
     launch: Launch,
     safe: bool,
 ) -> Result<Dims, LaunchError> {
-    let context = stream.context();
-    if let Err(earlier) = context.check_err() {
+    if let Err(earlier) = stream.context().check_err() {
         return Err(error(kernel, LaunchErrorKind::Earlier(earlier)));
     }
-    let mut current = ptr::null_mut();
-    // SAFETY: `current` takes the answer.
-    let code = unsafe { (kernel.driver.ctx_get_current)(&raw mut current) };
-    if code.result().is_err() || current != context.cu_ctx() {
-        bind(kernel, stream)?;
-    }
-    if safe {
+    if safe && !is_legacy(stream) {
         let mut capturing = 0;
-        // SAFETY: the stream is borrowed, its context current; `capturing` takes the answer.
+        // SAFETY: the stream is borrowed; `capturing` takes the answer.
         let code =
             unsafe { (kernel.driver.stream_is_capturing)(stream.cu_stream(), &raw mut capturing) };
-        if let Err(code) = code.result() {
-            return Err(refused(kernel, "cuStreamIsCapturing", code, String::new()));
+        if code.result().is_err() || capturing != 0 {
+            refuse_capture(kernel, stream)?;
         }
-        if capturing != 0 {
-            return Err(error(kernel, LaunchErrorKind::Capturing));
-        }
+    }
+    if launch.dynamic_shared_mem_bytes() > kernel.shared_mem_granted() {
+        // The opt-in asks for the kernel's context.
+        rebind(kernel, stream)?;
     }
     match Dims::resolve(launch, kernel) {
         Ok(dims) => Ok(dims),
         Err(geometry) => Err(error(kernel, LaunchErrorKind::Geometry(geometry))),
     }
+}
+
+/// Whether it is the default stream of old, which cannot be captured: the handles 0 and
+/// `CU_STREAM_LEGACY`.
+#[inline(always)]
+fn is_legacy(stream: &CudaStream) -> bool {
+    stream.cu_stream().addr() <= 1
 }
 
 /// One launch, while its arguments are described, checked, acquired and released.
@@ -363,11 +370,14 @@ impl<'a> Call<'a> {
         params: &mut Params<SIZE>,
     ) -> Result<(), LaunchError> {
         let stream: CUstream = self.stream.raw().cast();
-        // SAFETY: `begin` made the kernel's context current and found it to be the stream's,
-        // which is borrowed; the caller vouches for the arguments.
-        let code = unsafe { params.launch(self.kernel, self.dims, stream) };
-        if let Err(code) = code.result() {
-            return Err(not_launched(self.kernel, code));
+        loop {
+            // SAFETY: the kernel was loaded in, or compared with, the context of the stream, which
+            // is borrowed; the caller vouches for the arguments.
+            let code = unsafe { params.launch(self.kernel, self.dims, stream) };
+            match code.result() {
+                Ok(()) => break,
+                Err(code) => try_again(self.kernel, self.stream.native(), code)?,
+            }
         }
         if self.kernel.synchronous {
             // SAFETY: the stream is borrowed and its context current.
@@ -446,15 +456,58 @@ fn not_loaded(kernel: &KernelCell, error: LoadError) -> LaunchError {
     LaunchError::of_load(kernel.declaration().kernel, error)
 }
 
+/// Makes the stream's context current; false if it is already.
+#[inline(never)]
+fn rebind(kernel: &Loaded, stream: &CudaStream) -> Result<bool, LaunchError> {
+    let context = stream.context();
+    let mut current = ptr::null_mut();
+    // SAFETY: `current` takes the answer.
+    let code = unsafe { (kernel.driver.ctx_get_current)(&raw mut current) };
+    if code.result().is_ok() && current == context.cu_ctx() {
+        return Ok(false);
+    }
+    match context.bind_to_thread() {
+        Ok(()) => Ok(true),
+        Err(source) => {
+            let ordinal = context.ordinal();
+            let unbound = LoadErrorKind::Context { ordinal, source };
+            Err(error(kernel, LaunchErrorKind::Load(unbound.into())))
+        }
+    }
+}
+
+/// After a launch that the driver refused: makes the stream's context current, if another was, for
+/// one more try.
 #[cold]
 #[inline(never)]
-fn bind(kernel: &Loaded, stream: &CudaStream) -> Result<(), LaunchError> {
-    let context = stream.context();
-    context.bind_to_thread().map_err(|source| {
-        let ordinal = context.ordinal();
-        let unbound = LoadErrorKind::Context { ordinal, source };
-        error(kernel, LaunchErrorKind::Load(unbound.into()))
-    })
+fn try_again(
+    kernel: &Loaded,
+    stream: Option<&CudaStream>,
+    code: DriverCode,
+) -> Result<(), LaunchError> {
+    match stream {
+        Some(stream) if rebind(kernel, stream)? => Ok(()),
+        _ => Err(not_launched(kernel, code)),
+    }
+}
+
+/// Refuses a stream that is being captured, or that the driver does not answer for though its
+/// context is current.
+#[cold]
+#[inline(never)]
+fn refuse_capture(kernel: &Loaded, stream: &CudaStream) -> Result<(), LaunchError> {
+    rebind(kernel, stream)?;
+    let mut capturing = 0;
+    // SAFETY: the stream is borrowed, its context current; `capturing` takes the answer.
+    let code =
+        unsafe { (kernel.driver.stream_is_capturing)(stream.cu_stream(), &raw mut capturing) };
+    if let Err(code) = code.result() {
+        return Err(refused(kernel, "cuStreamIsCapturing", code, String::new()));
+    }
+    if capturing != 0 {
+        return Err(error(kernel, LaunchErrorKind::Capturing));
+    }
+    Ok(())
 }
 
 #[cold]

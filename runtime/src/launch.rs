@@ -135,6 +135,13 @@ impl Launch {
     }
 }
 
+impl Launch {
+    #[inline(always)]
+    pub(crate) fn dynamic_shared_mem_bytes(&self) -> u32 {
+        self.shared_mem_bytes
+    }
+}
+
 impl From<LaunchConfig> for Launch {
     fn from(config: LaunchConfig) -> Launch {
         Launch::new(config.grid_dim, config.block_dim).shared_mem_bytes(config.shared_mem_bytes)

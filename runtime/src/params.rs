@@ -46,8 +46,9 @@ impl<const SIZE: usize> Params<SIZE> {
     ///
     /// # Safety
     ///
-    /// The arguments must be what the kernel takes, its arrays acquired for the stream, the stream
-    /// of the kernel's context and alive, and that context current.
+    /// The arguments must be what the kernel takes, its arrays acquired for the stream, and the
+    /// stream of the kernel's context and alive. Whichever context is current, the driver launches
+    /// in that of the kernel or not at all.
     #[inline(always)]
     pub(crate) unsafe fn launch(
         &mut self,
