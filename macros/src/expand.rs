@@ -94,9 +94,9 @@ pub(crate) fn hidden(
 
 /// The module as the program carries it.
 ///
-/// `include_bytes!` makes the compiler read the file as well, so a changed file is compiled again; and
-/// `env!` likewise for the variables in its path. A text, or one with a NUL behind it, would take the
-/// compiler several times as long.
+/// `include_bytes!` makes the compiler read the file as well, so a changed file is compiled again;
+/// and `env!` likewise for the variables in its path. A text, or one with a NUL behind it, would
+/// take the compiler several times as long.
 pub(crate) fn image(krate: &Path, number: usize, artifact: &Artifact) -> TokenStream {
     let Place {
         shown,

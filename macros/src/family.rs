@@ -1,7 +1,9 @@
-//! Generic declarations: one signature for several entries, `#[instances(T = { f32 => "add_f32", .. })]`.
+//! Generic declarations: one signature for several entries, `#[instances(T = { f32 => "add_f32", ..
+//! })]`.
 //!
-//! Each instance becomes a declaration of its own, with the type in place of the parameter, and takes the way
-//! of every other. What users see is one function and one struct, generic in that type.
+//! Each instance becomes a declaration of its own, with the type in place of the parameter, and
+//! takes the way of every other. What users see is one function and one struct, generic in that
+//! type.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};

@@ -4,8 +4,8 @@ use cpp_demangle::{DemangleOptions, Symbol};
 
 /// Those of `symbols` that are C++ functions called `name`, with their C++ form.
 ///
-/// The name may be that of the function alone, in any namespace; or `math::add`; or one instance of a
-/// template, `add<float>`.
+/// The name may be that of the function alone, in any namespace; or `math::add`; or one instance of
+/// a template, `add<float>`.
 pub(crate) fn called<'a>(name: &str, symbols: &[&'a str]) -> Vec<(&'a str, String)> {
     let base = base_name(name);
     symbols

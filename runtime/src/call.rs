@@ -82,15 +82,19 @@ pub(crate) fn launch_loaded<A: Arguments>(
         // SAFETY: the parameters are those of these arguments.
         return unsafe { arguments.run(&call, &mut params) };
     }
-    if call.mixed.get() || !is_alone(stream) {
+    let settled = call.all_settled();
+    if call.mixed.get() || !settled && !is_alone(stream) {
         // SAFETY: the parameters are those of these arguments.
         return unsafe { launch_in_order(kernel, stream, dims.numbers(), arguments, &mut params) };
     }
-    // SAFETY: cudarc orders nothing now, and what decides that is the same for the stream and for
-    // all arrays. `Call::finish` looks again, and waits.
+    // SAFETY: all arrays are settled on the stream, or if some are not, cudarc orders nothing now,
+    // and what decides that is the same for the stream and for those. `Call::finish` looks again,
+    // and waits.
     let alone = unsafe { StreamRef::from(stream).alone() };
+    let call = Call::new(kernel, alone, dims);
+    call.waits_late.set(!settled);
     // SAFETY: the parameters are those of these arguments.
-    unsafe { arguments.run(&Call::new(kernel, alone, dims), &mut params) }
+    unsafe { arguments.run(&call, &mut params) }
 }
 
 /// The end of a launch whose arrays are to be ordered with what other streams do.
@@ -109,7 +113,7 @@ unsafe fn launch_in_order<A: Arguments>(
     // Arrays are acquired in the stream's context.
     rebind(kernel, stream)?;
     let dims = Dims::from_numbers(dims);
-    let call = Call::new(kernel, StreamRef::from(stream), dims);
+    let call = Call::new(kernel, StreamRef::from(stream).of_one_launch(), dims);
     // SAFETY: the caller vouches for the parameters.
     unsafe { arguments.run(&call, params) }
 }
@@ -170,8 +174,14 @@ pub struct Call<'a> {
     dims: Dims,
     /// Whether an array was described that Rust's borrow rules do not guard.
     unguarded: Cell<bool>,
-    /// Whether an array was described whose tracker is not the stream's.
+    /// How many arrays were described.
+    described: Cell<usize>,
+    /// How many of them are settled on the stream.
+    settled: Cell<usize>,
+    /// Whether one of them is not, and its tracker is not the stream's either.
     mixed: Cell<bool>,
+    /// Whether the launch is made alone, for as long as cudarc orders nothing.
+    waits_late: Cell<bool>,
 }
 
 impl<'a> Call<'a> {
@@ -182,7 +192,10 @@ impl<'a> Call<'a> {
             stream,
             dims,
             unguarded: Cell::new(false),
+            described: Cell::new(0),
+            settled: Cell::new(0),
             mixed: Cell::new(false),
+            waits_late: Cell::new(false),
         }
     }
 
@@ -196,7 +209,7 @@ impl<'a> Call<'a> {
         array: &V,
     ) -> Result<Span, LaunchError> {
         match array.describe() {
-            Ok(view) => self.span::<T>(index, align, view),
+            Ok(view) => self.span::<T>(index, align, view, false),
             Err(error) => Err(view_error(self.kernel, index, error)),
         }
     }
@@ -211,7 +224,7 @@ impl<'a> Call<'a> {
     ) -> Result<Span, LaunchError> {
         match array.describe_mut() {
             Ok(view) if view.is_read_only() => Err(read_only(self.kernel, index)),
-            Ok(view) => self.span::<T>(index, align, view),
+            Ok(view) => self.span::<T>(index, align, view, true),
             Err(error) => Err(view_error(self.kernel, index, error)),
         }
     }
@@ -231,9 +244,18 @@ impl<'a> Call<'a> {
     }
 
     #[inline(always)]
-    fn span<T>(&self, index: usize, align: usize, view: View<'_>) -> Result<Span, LaunchError> {
+    fn span<T>(
+        &self,
+        index: usize,
+        align: usize,
+        view: View<'_>,
+        writes: bool,
+    ) -> Result<Span, LaunchError> {
         let mut elsewhere = false;
-        if view.tracker() != self.stream.tracker() {
+        self.described.set(self.described.get() + 1);
+        if self.is_settled(&view, writes) {
+            self.settled.set(self.settled.get() + 1);
+        } else if view.tracker() != self.stream.tracker() {
             self.mixed.set(true);
             elsewhere = match view.place() {
                 Place::Context { context, .. } => differ(context, self.stream.context()),
@@ -263,6 +285,27 @@ impl<'a> Call<'a> {
             element: size_of::<T>(),
             exclusive: view.is_exclusive(),
         })
+    }
+
+    /// Whether the launching stream may use all arrays without more ado.
+    #[inline(always)]
+    fn all_settled(&self) -> bool {
+        self.settled.get() == self.described.get()
+    }
+
+    /// Whether the launching stream, in the array's context, may use it without more ado.
+    #[inline(always)]
+    fn is_settled(&self, view: &View<'_>, writes: bool) -> bool {
+        let Place::Context { context, .. } = view.place() else {
+            return false;
+        };
+        let stream = self.stream.raw();
+        let settled = if writes {
+            view.may_write_on(stream)
+        } else {
+            view.may_read_on(stream)
+        };
+        settled && context == self.stream.context()
     }
 
     /// Refuses arrays that overlap where the kernel writes to one of them; each with its
@@ -391,7 +434,7 @@ impl<'a> Call<'a> {
     pub fn finish(&self) -> Finish<'a> {
         let stream = self.stream.raw().cast();
         let mut error = None;
-        if self.stream.is_alone() && !self.stream.native().is_some_and(is_alone) {
+        if self.waits_late.get() && !self.stream.native().is_some_and(is_alone) {
             // Another thread made a second stream since the launch began.
             // SAFETY: the stream is borrowed and its context current.
             error = unsafe { wait(self.kernel, stream) }.err();

@@ -1,5 +1,5 @@
-//! Compares structs and elements with what the CUDA source and the code say of them, while the user's crate
-//! compiles.
+//! Compares structs and elements with what the CUDA source and the code say of them, while the
+//! user's crate compiles.
 
 use std::marker::PhantomData;
 

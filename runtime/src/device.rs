@@ -1,14 +1,11 @@
 //! Opens a device.
 
-use std::{
-    ffi::c_int,
-    sync::{Arc, Mutex, PoisonError, Weak},
-};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cudarc::driver::CudaContext;
 
 use crate::{
-    driver::{DriverCode, driver},
+    driver::devices,
     error::{LoadError, LoadErrorKind},
 };
 
@@ -20,6 +17,10 @@ use crate::{
 /// Unlike `CudaContext::new`, which panics where there is no driver, this returns an error that
 /// says what was looked for.
 ///
+/// With the feature `emulator`, a machine without a driver or without devices gets the emulator's,
+/// which all that uses CUDA in this process then sees. `GRIDCALL_DRIVER=cuda` in the environment
+/// takes the driver alone, `GRIDCALL_DRIVER=emulator` the emulator also where there is a driver.
+///
 /// ```no_run
 /// let ctx = gridcall::device(0)?;
 /// println!("{}", ctx.name()?);
@@ -29,25 +30,9 @@ use crate::{
 /// # Errors
 ///
 /// If there is no driver (`libcuda.so.1`, on Windows `nvcuda.dll`), it is too old or cannot be
-/// used, or there is no such device.
+/// used, there is no such device, or the emulator that was asked for cannot be installed.
 pub fn device(ordinal: usize) -> Result<Arc<CudaContext>, LoadError> {
-    let driver = driver()?;
-    // SAFETY: the flags must be 0.
-    let code = unsafe { (driver.init)(0) };
-    code.result()
-        .map_err(|code| LoadErrorKind::DriverUnusable {
-            code,
-            cure: cure(code),
-        })?;
-    let mut count: c_int = 0;
-    // SAFETY: `count` takes the answer.
-    let code = unsafe { (driver.device_get_count)(&raw mut count) };
-    code.result()
-        .map_err(|code| LoadErrorKind::DriverUnusable {
-            code,
-            cure: cure(code),
-        })?;
-    let count = count.unsigned_abs();
+    let count = select()?;
     if ordinal >= count as usize {
         return Err(LoadErrorKind::NoDevice { ordinal, count }.into());
     }
@@ -67,14 +52,31 @@ pub fn device(ordinal: usize) -> Result<Arc<CudaContext>, LoadError> {
     Ok(context)
 }
 
-/// What helps against an answer of `cuInit`.
-fn cure(code: DriverCode) -> &'static str {
-    match code.code() {
-        34 => "; the library found is the CUDA toolkit's stub: put the driver's own before it",
-        100 => {
-            "; there is no CUDA device on this machine, or none is visible (CUDA_VISIBLE_DEVICES)"
+/// Settles on the driver or on the emulator in its place, and counts the devices.
+fn select() -> Result<u32, LoadError> {
+    let choice = std::env::var_os("GRIDCALL_DRIVER").unwrap_or_default();
+    match choice.to_str() {
+        Some("cuda") => devices(),
+        Some("emulator") => emulator(),
+        Some("") if cfg!(feature = "emulator") => match devices() {
+            Ok(count) if count > 0 => Ok(count),
+            _ => emulator(),
+        },
+        Some("") => devices(),
+        _ => {
+            let choice = choice.to_string_lossy().into_owned();
+            Err(LoadErrorKind::UnknownChoice { choice }.into())
         }
-        803 => "; the driver library does not fit the kernel module: reboot, or update both",
-        _ => "",
     }
+}
+
+#[cfg(feature = "emulator")]
+fn emulator() -> Result<u32, LoadError> {
+    gridcall_emulator::install().map_err(LoadErrorKind::Emulator)?;
+    devices()
+}
+
+#[cfg(not(feature = "emulator"))]
+fn emulator() -> Result<u32, LoadError> {
+    Err(LoadErrorKind::NoEmulator.into())
 }

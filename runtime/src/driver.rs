@@ -11,7 +11,7 @@ use std::{
     sync::OnceLock,
 };
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUfunction, CUmodule, CUstream};
+use cudarc::driver::sys::{CUcontext, CUdevice, CUfunction, CUmemoryPool, CUmodule, CUstream};
 use libloading::Library;
 
 use crate::error::{LoadError, LoadErrorKind};
@@ -56,8 +56,33 @@ pub(crate) struct Driver {
     /// Since CUDA 12.4.
     pub(crate) func_get_param_info:
         Option<unsafe extern "C" fn(CUfunction, usize, *mut usize, *mut usize) -> DriverCode>,
+    /// Since CUDA 11.2; its types differ between bindings.
+    pub(crate) mem_pool_set_access:
+        Option<unsafe extern "C" fn(CUmemoryPool, *const PoolAccess, usize) -> DriverCode>,
+    /// Since CUDA 12.0.
+    pub(crate) stream_get_id: Option<unsafe extern "C" fn(CUstream, *mut u64) -> DriverCode>,
     /// Keeps the functions where they are.
     _library: Library,
+}
+
+/// `CUmemAccessDesc`: who may do what.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct PoolAccess {
+    location: c_uint,
+    device: CUdevice,
+    flags: c_uint,
+}
+
+impl PoolAccess {
+    /// `CU_MEM_LOCATION_TYPE_DEVICE`, `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
+    pub(crate) fn read_and_write(device: CUdevice) -> PoolAccess {
+        PoolAccess {
+            location: 1,
+            device,
+            flags: 3,
+        }
+    }
 }
 
 type LaunchKernel = unsafe extern "C" fn(
@@ -83,12 +108,30 @@ const LIBRARY: &str = "nvcuda.dll";
 ///
 /// That there is none is not remembered: one may be installed into the process later.
 pub(crate) fn driver() -> Result<&'static Driver, LoadError> {
-    static DRIVER: OnceLock<Driver> = OnceLock::new();
+    match DRIVER.get() {
+        Some(driver) => Ok(driver),
+        None => open().map(keep),
+    }
+}
+
+/// Opens the driver and keeps it, if it has devices, and how many; else it is closed again, so that
+/// another can take its name.
+pub(crate) fn devices() -> Result<u32, LoadError> {
     if let Some(driver) = DRIVER.get() {
-        return Ok(driver);
+        return driver.count_devices();
     }
     let driver = open()?;
-    Ok(DRIVER.get_or_init(|| driver))
+    let count = driver.count_devices()?;
+    if count > 0 {
+        keep(driver);
+    }
+    Ok(count)
+}
+
+static DRIVER: OnceLock<Driver> = OnceLock::new();
+
+fn keep(driver: Driver) -> &'static Driver {
+    DRIVER.get_or_init(|| driver)
 }
 
 fn open() -> Result<Driver, LoadError> {
@@ -117,6 +160,12 @@ fn open() -> Result<Driver, LoadError> {
     let func_get_param_info = unsafe { library.get(b"cuFuncGetParamInfo") }
         .ok()
         .map(|f| *f);
+    // SAFETY: the type is the function's type in cuda.h.
+    let mem_pool_set_access = unsafe { library.get(b"cuMemPoolSetAccess") }
+        .ok()
+        .map(|f| *f);
+    // SAFETY: the type is the function's type in cuda.h.
+    let stream_get_id = unsafe { library.get(b"cuStreamGetId") }.ok().map(|f| *f);
     Ok(Driver {
         init: function!(b"cuInit"),
         driver_get_version: function!(b"cuDriverGetVersion"),
@@ -137,11 +186,28 @@ fn open() -> Result<Driver, LoadError> {
         get_error_name: function!(b"cuGetErrorName"),
         get_error_string: function!(b"cuGetErrorString"),
         func_get_param_info,
+        mem_pool_set_access,
+        stream_get_id,
         _library: library,
     })
 }
 
 impl Driver {
+    fn count_devices(&self) -> Result<u32, LoadError> {
+        let unusable = |code| LoadErrorKind::DriverUnusable {
+            code,
+            cure: cure(code),
+        };
+        // SAFETY: the flags must be 0.
+        unsafe { (self.init)(0) }.result().map_err(unusable)?;
+        let mut count = 0;
+        // SAFETY: `count` takes the answer.
+        unsafe { (self.device_get_count)(&raw mut count) }
+            .result()
+            .map_err(unusable)?;
+        Ok(count.unsigned_abs())
+    }
+
     /// The CUDA version the driver supports: 1000 × major + 10 × minor.
     pub(crate) fn version(&self) -> Result<u32, DriverCode> {
         let mut version = 0;
@@ -176,6 +242,18 @@ impl Driver {
         // SAFETY: `value` is a place for the answer and, by the caller, the function is loaded.
         unsafe { (self.func_get_attribute)(&raw mut value, attribute, function) }.result()?;
         Ok(value.unsigned_abs())
+    }
+}
+
+/// What helps against an answer of `cuInit`.
+fn cure(code: DriverCode) -> &'static str {
+    match code.0 {
+        34 => "; the library found is the CUDA toolkit's stub: put the driver's own before it",
+        100 => {
+            "; there is no CUDA device on this machine, or none is visible (CUDA_VISIBLE_DEVICES)"
+        }
+        803 => "; the driver library does not fit the kernel module: reboot, or update both",
+        _ => "",
     }
 }
 

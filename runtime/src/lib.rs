@@ -1,8 +1,9 @@
 //! Call a CUDA kernel like a Rust function.
 //!
-//! The kernel stays CUDA C++ or PTX. A Rust declaration of its signature, marked [`#[kernel]`](kernel),
-//! is compared with the compiled kernel while your crate compiles, and becomes a typed function
-//! that takes any device array as it is and launches at the cost of a bare `cuLaunchKernel`.
+//! The kernel stays CUDA C++ or PTX. A Rust declaration of its signature, marked
+//! [`#[kernel]`](kernel), is compared with the compiled kernel while your crate compiles, and
+//! becomes a typed function that takes any device array as it is and launches at the cost of a bare
+//! `cuLaunchKernel`.
 //!
 //! ```no_run
 //! use gridcall::{cover, kernel};
@@ -60,10 +61,10 @@
 //!   (`cuFuncGetParamInfo`, CUDA 12.4); errors carry the log of its compiler.
 //!
 //! A PTX header does not hold pointee types, signedness, `const` or the order of a struct's fields.
-//! Other witnesses do, and are heard where there are: the C++ name of an entry without
-//! `extern "C"`; the code of the kernel, for arrays that are certainly written or accessed in
-//! another width; the CUDA source, with `#[kernel(.., cuda = "path")]`; and the CUDA compiler itself,
-//! by [`verify!`] in a test. What none of them was asked for is the author's word.
+//! Other witnesses do, and are heard where there are: the C++ name of an entry without `extern
+//! "C"`; the code of the kernel, for arrays that are certainly written or accessed in another
+//! width; the CUDA source, with `#[kernel(.., cuda = "path")]`; and the CUDA compiler itself, by
+//! [`verify!`] in a test. What none of them was asked for is the author's word.
 //!
 //! # What `safe` means
 //!
@@ -83,7 +84,9 @@
 //! - If recording a use fails after the launch, the stream is synchronised before the error is
 //!   returned.
 //!
-//! What a launch cannot mend, since it happens in cudarc outside any launch:
+//! [`Buffer`] is memory for which all of this holds without exception, and at no cost while one
+//! stream uses it. What a launch cannot mend for cudarc's own arrays, since it happens in cudarc
+//! outside any launch:
 //!
 //! - Dropping the last stream that was created in a context turns event tracking off, also while
 //!   a kernel on that stream still runs. Synchronise a stream before you drop it if arrays that it
@@ -92,6 +95,8 @@
 //!   not tracked while no stream was created with `new_stream` in the context. Synchronise before
 //!   an array that such a stream used is dropped or used on another.
 //! - Reads that cudarc's own copies record can be recorded over by other such copies.
+//! - An array of a default stream that is dropped while another context is current is freed on that
+//!   context's default stream. With several contexts of one device, synchronise before such a drop.
 //!
 //! # Switches
 //!
@@ -159,9 +164,9 @@ pub use gridcall_macros::AsDeviceViewMut;
 /// References, `Box`, `Vec` and raw pointers are refused: they hold host addresses. A
 /// [`DevicePointer`] field is accepted, and only `unsafe` kernels take such a struct.
 ///
-/// `#[kernel_arg(crate = path)]` names this crate where it is not `gridcall`. `#[kernel_arg(opaque)]`
-/// says that the fields are not those of the struct's counterpart, as for a union: its size and
-/// alignment are compared then, and not its fields.
+/// `#[kernel_arg(crate = path)]` names this crate where it is not `gridcall`.
+/// `#[kernel_arg(opaque)]` says that the fields are not those of the struct's counterpart, as for a
+/// union: its size and alignment are compared then, and not its fields.
 pub use gridcall_macros::KernelArg;
 
 /// Declares CUDA kernels, and compares the declarations with the compiled kernels.
@@ -242,14 +247,18 @@ pub use gridcall_view::{
 };
 
 mod arg;
+mod awaiting;
+mod buffer;
 mod call;
 mod cell;
 mod contract;
 mod counterpart;
+mod current;
 mod declaration;
 mod device;
 mod driver;
 mod error;
+mod event;
 mod kernel;
 mod launch;
 mod layout;
@@ -262,10 +271,13 @@ mod vector;
 mod verify;
 
 pub use arg::KernelArg;
+pub use awaiting::{After, after, after_event};
+pub use buffer::{Buffer, BufferSlice, BufferSliceMut, PeerSlice, PeerSliceMut, Pinned};
 pub use device::device;
 pub use driver::DriverCode;
 pub use error::{
-    ArgumentError, Axis, GeometryError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind,
+    ArgumentError, Axis, BufferError, BufferErrorKind, GeometryError, LaunchError, LaunchErrorKind,
+    LoadError, LoadErrorKind,
 };
 pub use kernel::{Kernel, Safe, Unsafe};
 pub use launch::{Block, Extent, Grid, Launch, cover};

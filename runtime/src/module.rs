@@ -12,11 +12,13 @@ use crate::{
     load::{self, Found, Loaded, enter, hint, readable_log},
 };
 
-/// An image that is loaded in one context: PTX, a cubin or a fatbin that is known only when the program runs.
+/// An image that is loaded in one context: PTX, a cubin or a fatbin that is known only when the
+/// program runs.
 ///
-/// For kernels that are declared without `ptx = ..`. They are compared with the image when they are taken from it, by
-/// the rules and with the words of the macro: all of them for PTX, and for other forms what the driver
-/// tells, the number and the sizes of the parameters (`cuFuncGetParamInfo`, CUDA 12.4).
+/// For kernels that are declared without `ptx = ..`. They are compared with the image when they are
+/// taken from it, by the rules and with the words of the macro: all of them for PTX, and for other
+/// forms what the driver tells, the number and the sizes of the parameters (`cuFuncGetParamInfo`,
+/// CUDA 12.4).
 ///
 /// ```no_run
 /// use gridcall::{Module, cover, kernel};
@@ -41,7 +43,8 @@ use crate::{
 /// # }
 /// ```
 ///
-/// What NVRTC makes is PTX: `Module::from_ptx(&ctx, &cudarc::nvrtc::compile_ptx(source)?.to_src())`.
+/// What NVRTC makes is PTX: `Module::from_ptx(&ctx,
+/// &cudarc::nvrtc::compile_ptx(source)?.to_src())`.
 pub struct Module {
     loaded: Arc<load::Module>,
     context: Arc<CudaContext>,
@@ -69,8 +72,8 @@ impl Module {
     ///
     /// # Safety
     ///
-    /// An image that is not text must be a whole cubin or fatbin: the driver reads as many bytes as its head
-    /// says.
+    /// An image that is not text must be a whole cubin or fatbin: the driver reads as many bytes as
+    /// its head says.
     ///
     /// # Errors
     ///

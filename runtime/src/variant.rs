@@ -1,5 +1,5 @@
-//! Which of a kernel's images is loaded: the one made for the most capable device that this one is not less
-//! capable than.
+//! Which of a kernel's images is loaded: the one made for the most capable device that this one is
+//! not less capable than.
 
 use cudarc::driver::CudaContext;
 

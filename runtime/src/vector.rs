@@ -66,6 +66,11 @@ macro_rules! vectors {
         unsafe impl DeviceRepr for $name {}
         // SAFETY: all its scalars are valid as zeros.
         unsafe impl ValidAsZeroBits for $name {}
+        // SAFETY: as above.
+        unsafe impl bytemuck::Zeroable for $name {}
+        // SAFETY: its scalars are integers or floats, which any bits are, and it has no padding,
+        // by the assertion below.
+        unsafe impl bytemuck::Pod for $name {}
 
         const _: () = assert!(
             size_of::<$name>() == size_of::<$scalar>() * (0 $(+ { stringify!($field); 1 })+)

@@ -154,6 +154,10 @@ fn two_contexts_of_one_device() {
          another context, of device 0; load it with that stream's context"
     );
     assert_eq!(there.clone_dtoh(&y).unwrap(), [7.0; 8]);
+    // cudarc frees an array of a default stream on the default stream of whatever context is
+    // current then, which waits for neither of these.
+    here.synchronize().unwrap();
+    there.synchronize().unwrap();
 }
 
 #[test]

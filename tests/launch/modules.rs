@@ -1,4 +1,5 @@
-//! Is a kernel taken from a module that is known only when the program runs, and the best of several images?
+//! Is a kernel taken from a module that is known only when the program runs, and the best of
+//! several images?
 
 use std::{ffi::c_void, fs, ptr, sync::Arc};
 

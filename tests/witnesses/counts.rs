@@ -1,10 +1,12 @@
-//! Which mistakes the CUDA compiler contradicts: all in one compilation, each a declaration of its own.
+//! Which mistakes the CUDA compiler contradicts: all in one compilation, each a declaration of its
+//! own.
 
 use std::panic::catch_unwind;
 
 use gridcall::__private::{Cpp, Declaration, Param};
 
-/// The parameter `v` of each kernel that takes a scalar or an array of scalars, by the name of its kind.
+/// The parameter `v` of each kernel that takes a scalar or an array of scalars, by the name of its
+/// kind.
 const SPELLINGS: [(&str, &str); 38] = [
     ("bool", "bool"),
     ("char", "i8"),

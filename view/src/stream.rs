@@ -2,6 +2,7 @@
 
 use std::{
     any::{Any, TypeId},
+    cell::Cell,
     ffi::c_void,
     fmt,
     marker::PhantomData,
@@ -21,6 +22,7 @@ pub struct StreamRef<'a> {
     native: Option<(TypeId, NonNull<()>)>,
     tracker: *const c_void,
     alone: bool,
+    launch: u64,
     stream: PhantomData<&'a ()>,
 }
 
@@ -41,6 +43,7 @@ impl<'a> StreamRef<'a> {
             native: None,
             tracker: ptr::null(),
             alone: false,
+            launch: 0,
             stream: PhantomData,
         }
     }
@@ -71,10 +74,11 @@ impl<'a> StreamRef<'a> {
     ///
     /// # Safety
     ///
-    /// The stream's tracker must order nothing now, and it must be the tracker of every array that
-    /// is acquired for the stream. As it may begin to order at any time, the caller must look
-    /// again after enqueuing its work, and if it does by then, wait for the work before letting go
-    /// of the arrays.
+    /// Of every array that is acquired for the stream, the view must be
+    /// [settled](View::settled_on) on it, or the stream's tracker must be its own and order
+    /// nothing now. As a tracker may begin to order at any time, the caller must look again after
+    /// enqueuing its work, and if it does by then, wait for the work before letting go of the
+    /// arrays.
     #[must_use]
     #[inline(always)]
     pub const unsafe fn alone(mut self) -> Self {
@@ -94,6 +98,48 @@ impl<'a> StreamRef<'a> {
     #[inline(always)]
     pub const fn is_alone(&self) -> bool {
         self.alone
+    }
+
+    /// The same stream, for the arrays of one launch alone: all of them are borrowed before the
+    /// first is acquired and until the last is finished, and the launch is enqueued in between.
+    ///
+    /// What one of the arrays waits for or records need not be waited for or recorded again for
+    /// the others.
+    #[must_use]
+    #[inline(always)]
+    pub fn of_one_launch(mut self) -> Self {
+        thread_local! {
+            static LAUNCHES: Cell<u64> = const { Cell::new(0) };
+        }
+        self.launch = LAUNCHES.get() + 1;
+        LAUNCHES.set(self.launch);
+        self
+    }
+
+    /// The same reference, copied field by field: for a call off the hot path, so that nothing of
+    /// it need be in memory on the path.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline(always)]
+    pub fn by_field(&self) -> Self {
+        StreamRef {
+            raw: self.raw,
+            context: self.context,
+            device: self.device,
+            native: self.native,
+            tracker: self.tracker,
+            alone: self.alone,
+            launch: self.launch,
+            stream: PhantomData,
+        }
+    }
+
+    /// The number of the launch on this thread, from 1, if the reference is
+    /// [of one launch](Self::of_one_launch); otherwise 0.
+    #[must_use]
+    #[inline(always)]
+    pub const fn launch(&self) -> u64 {
+        self.launch
     }
 
     /// The driver's `CUstream`.
@@ -139,5 +185,22 @@ impl fmt::Debug for StreamRef<'_> {
             .field("context", &self.context)
             .field("device", &self.device)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_launch_has_its_own_number() {
+        let null = std::ptr::null_mut();
+        // SAFETY: the handles are passed to no driver.
+        let stream = unsafe { StreamRef::from_raw(null, null, 0) };
+        assert_eq!(stream.launch(), 0);
+        let (first, second) = (stream.of_one_launch(), stream.of_one_launch());
+        assert_ne!(first.launch(), 0);
+        assert_ne!(first.launch(), second.launch());
+        assert_eq!((first.launch(), stream.launch()), ({ first }.launch(), 0));
     }
 }

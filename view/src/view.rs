@@ -1,6 +1,10 @@
 //! What an array says of itself: pointer, length, layout and place.
 
-use std::{ffi::c_void, ptr};
+use std::{
+    ffi::c_void,
+    ptr,
+    sync::atomic::{AtomicUsize, Ordering::Acquire},
+};
 
 #[cfg(doc)]
 use crate::StreamRef;
@@ -13,6 +17,7 @@ pub struct View<'a> {
     layout: Layout<'a>,
     place: Place,
     tracker: *const c_void,
+    settled: &'a [AtomicUsize],
     read_only: bool,
     exclusive: bool,
 }
@@ -68,6 +73,7 @@ impl<'a> View<'a> {
             layout: Layout::Contiguous,
             place,
             tracker: ptr::null(),
+            settled: &[],
             read_only: false,
             exclusive: false,
         }
@@ -124,6 +130,50 @@ impl<'a> View<'a> {
     pub const fn exclusive(mut self) -> View<'a> {
         self.exclusive = true;
         self
+    }
+
+    /// The same view, of an array that some streams, by their `CUstream`s in the context that the
+    /// view names, may use without more ado: the first may read and write, the others read.
+    /// Acquiring the array for one of them neither waits nor leaves anything to record, as long as
+    /// the view lives, and need not be done. Between the streams may stand what is no handle of
+    /// any.
+    ///
+    /// ```
+    /// use gridcall_view::{Place, View};
+    /// use std::sync::atomic::AtomicUsize;
+    /// # let [writer, reader, other] = [16, 32, 48].map(|stream| stream as *mut _);
+    /// let streams = [16, 32, usize::MAX].map(AtomicUsize::new);
+    /// let view = View::new(0x7000, 12, Place::Device(0)).settled_on(&streams);
+    /// assert!(view.may_read_on(writer) && view.may_write_on(writer));
+    /// assert!(view.may_read_on(reader) && !view.may_write_on(reader));
+    /// assert!(!view.may_read_on(other));
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub const fn settled_on(mut self, streams: &'a [AtomicUsize]) -> View<'a> {
+        self.settled = streams;
+        self
+    }
+
+    /// Whether the array is [settled](View::settled_on) for reading on this stream.
+    #[must_use]
+    #[inline(always)]
+    pub fn may_read_on(&self, stream: *mut c_void) -> bool {
+        match self.settled {
+            [] => false,
+            [_] => self.may_write_on(stream),
+            [_, readers @ ..] => self.may_write_on(stream) || is_among(readers, stream.addr()),
+        }
+    }
+
+    /// Whether the array is [settled](View::settled_on) for writing on this stream.
+    #[must_use]
+    #[inline(always)]
+    pub fn may_write_on(&self, stream: *mut c_void) -> bool {
+        match self.settled {
+            [] => false,
+            [writer, ..] => writer.load(Acquire) == stream.addr(),
+        }
     }
 
     /// The same view, of an array whose binding orders its uses only while `tracker` says so: the
@@ -215,4 +265,9 @@ fn row_major(shape: &[usize], strides: &[isize]) -> bool {
         expected = expected.saturating_mul(isize::try_from(n).unwrap_or(isize::MAX));
         fits
     })
+}
+
+#[inline(never)]
+fn is_among(streams: &[AtomicUsize], stream: usize) -> bool {
+    streams.iter().any(|handle| handle.load(Acquire) == stream)
 }

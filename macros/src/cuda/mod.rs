@@ -1,8 +1,8 @@
 //! Reads CUDA C++ text for the kernels that it declares.
 //!
-//! Not a compiler: it reads what is a signature, and the types that it names in the same text. What it cannot
-//! tell, as what macros and other files make, is unknown and never wrong. It opens no file, does not panic,
-//! and takes time in proportion to the text.
+//! Not a compiler: it reads what is a signature, and the types that it names in the same text. What
+//! it cannot tell, as what macros and other files make, is unknown and never wrong. It opens no
+//! file, does not panic, and takes time in proportion to the text.
 
 mod declarator;
 mod lexer;

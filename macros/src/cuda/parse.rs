@@ -161,8 +161,8 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// Where a declaration ends, and where the next begins. A function's body is not of the declaration;
-    /// a struct's is.
+    /// Where a declaration ends, and where the next begins. A function's body is not of the
+    /// declaration; a struct's is.
     fn extent(&self, start: usize) -> (usize, usize) {
         let (mut at, mut assigned, mut called) = (start, false, false);
         while let Some(token) = self.tokens.get(at) {
@@ -200,7 +200,8 @@ impl<'a> Parser<'_, 'a> {
                 .is_some_and(|before| is_specifier_call(before))
     }
 
-    /// The tokens of a group; where branches of a condition each open or close one, that of the first.
+    /// The tokens of a group; where branches of a condition each open or close one, that of the
+    /// first.
     fn balanced(&self, start: usize) -> usize {
         let (mut depth, mut at) = (0_usize, start);
         let mut branches: Vec<usize> = Vec::new();

@@ -1,7 +1,7 @@
 //! Directives and macros: leaves out what is not compiled, and expands what is simple.
 //!
-//! Where a condition cannot be told, both branches stay, between marks; what a macro with parameters gives
-//! is not looked into.
+//! Where a condition cannot be told, both branches stay, between marks; what a macro with
+//! parameters gives is not looked into.
 
 use std::collections::HashMap;
 

@@ -141,7 +141,8 @@ impl Subject<'_> {
         }
     }
 
-    /// A scalar or an array of scalars, which the runtime knows by name: most are, and less code compiles faster.
+    /// A scalar or an array of scalars, which the runtime knows by name: most are, and less code
+    /// compiles faster.
     fn scalar_param(&self, index: usize, param: &Param) -> Option<TokenStream> {
         let krate = self.krate;
         let (name, ty) = (unraw(&param.ident), describe::ty(&param.ty));

@@ -1,5 +1,5 @@
-//! What users see of a generic kernel: a trait of the types that there are instances of, and a function and a
-//! struct that are generic in it.
+//! What users see of a generic kernel: a trait of the types that there are instances of, and a
+//! function and a struct that are generic in it.
 //!
 //! ```text
 //! trait __Instances_add: Sized {
@@ -58,7 +58,8 @@ pub(crate) fn family(
 }
 
 impl Signature<'_> {
-    /// The arguments of the trait's method: as the fields are, each of a type of its own if it is an array.
+    /// The arguments of the trait's method: as the fields are, each of a type of its own if it is
+    /// an array.
     fn fields(&self) -> TokenStream {
         let fields = self.arguments.iter().map(|argument| {
             let (ident, field) = (&argument.ident, &argument.field);

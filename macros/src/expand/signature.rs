@@ -124,8 +124,8 @@ impl<'a> Signature<'a> {
         Some(quote_spanned! {ours()=> #parameter: #bound })
     }
 
-    /// The type parameter of a generic kernel, if a value is of that type: of arrays' types the struct has
-    /// its own.
+    /// The type parameter of a generic kernel, if a value is of that type: of arrays' types the
+    /// struct has its own.
     pub(super) fn parameter_of_struct(&self) -> Option<&Ident> {
         let parameter = self.outline.generic.as_ref()?;
         let values = self

@@ -11,7 +11,8 @@ use crate::value::Taken;
 use super::rust::Rust;
 use super::{Contradiction, Subject};
 
-/// What the code does against the declaration; and, if the block asks for it, which arrays it never touches.
+/// What the code does against the declaration; and, if the block asks for it, which arrays it never
+/// touches.
 pub(crate) fn check(subject: &Subject<'_>, flow: &Flow, deny_unused: bool) -> Vec<Contradiction> {
     let params = subject.kernel.params.iter().zip(flow.params()).enumerate();
     params
@@ -102,7 +103,8 @@ fn check_width(param: &Param, flow: &ParamFlow, subject: &Subject<'_>) -> Option
     })
 }
 
-/// The bytes that every access needs its address aligned to, if the elements do not see to it; and where.
+/// The bytes that every access needs its address aligned to, if the elements do not see to it; and
+/// where.
 pub(crate) fn needed_align<'f>(
     param: &Param,
     flow: &'f ParamFlow,

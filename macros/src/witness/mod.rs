@@ -1,7 +1,9 @@
-//! What a PTX header cannot say, from those who can: the entry's C++ name, the CUDA source, and the code.
+//! What a PTX header cannot say, from those who can: the entry's C++ name, the CUDA source, and the
+//! code.
 //!
-//! Each takes a declaration that fits the header and gives what certainly contradicts it, with the cure.
-//! What a witness does not know is no contradiction. Of one parameter, the first witness alone is heard.
+//! Each takes a declaration that fits the header and gives what certainly contradicts it, with the
+//! cure. What a witness does not know is no contradiction. Of one parameter, the first witness
+//! alone is heard.
 
 pub(crate) mod code;
 pub(crate) mod name;

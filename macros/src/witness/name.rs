@@ -58,7 +58,8 @@ pub(crate) fn fits(kernel: &Kernel, symbol: &str) -> bool {
         return true;
     };
     let fit = |(param, actual): (&Param, &cuda::Param)| {
-        // Constness tells no overloads of Rust types apart; and what the code does is not known yet.
+        // Constness tells no overloads of Rust types apart; and what the code does is not known
+        // yet.
         let known = Known {
             read_only: true,
             dereferenced: true,

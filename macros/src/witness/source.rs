@@ -12,7 +12,8 @@ use super::Contradiction;
 use super::Subject;
 use super::types::{self, Known};
 
-/// What the source says against the declaration. An empty list is also that of a kernel it does not show.
+/// What the source says against the declaration. An empty list is also that of a kernel it does not
+/// show.
 pub(crate) fn check(subject: &Subject<'_>, cuda: &Cuda) -> Vec<Contradiction> {
     let candidates = candidates(subject, &cuda.source);
     if candidates.is_empty() {

@@ -538,8 +538,8 @@ fn compiled() -> Vec<(PathBuf, PathBuf)> {
         .collect()
 }
 
-/// The code says nothing against what the source declares: it writes through no `const`, accesses nothing
-/// wider than its type is aligned, and takes no integer for an address.
+/// The code says nothing against what the source declares: it writes through no `const`, accesses
+/// nothing wider than its type is aligned, and takes no integer for an address.
 #[test]
 fn no_claim_of_the_code_is_false() {
     let (mut pointers, mut integers) = (0, 0);

@@ -1,8 +1,10 @@
-//! What a kernel's code does with its parameters: which it follows as a pointer, and how it reaches memory.
+//! What a kernel's code does with its parameters: which it follows as a pointer, and how it reaches
+//! memory.
 //!
-//! Takes all definitions of a register together, whatever path leads to them, and claims only what holds on
-//! each: an access is told of where its address starts from one parameter and nothing else that could be a
-//! pointer. What goes through memory, calls or unknown instructions is not followed, and said to be so.
+//! Takes all definitions of a register together, whatever path leads to them, and claims only what
+//! holds on each: an access is told of where its address starts from one parameter and nothing else
+//! that could be a pointer. What goes through memory, calls or unknown instructions is not
+//! followed, and said to be so.
 
 mod transfer;
 mod value;
@@ -60,13 +62,13 @@ pub struct ParamFlow {
 pub struct Access {
     /// Whether it reads, writes or both.
     pub reach: Reach,
-    /// The type of one element, if the instruction tells: floating point also where another instruction
-    /// takes the value as such.
+    /// The type of one element, if the instruction tells: floating point also where another
+    /// instruction takes the value as such.
     pub ty: Option<ScalarType>,
     /// The elements at once: 4 of `.v4`.
     pub lanes: u32,
-    /// The power of two that all that is added to the parameter is a multiple of, in bytes; none where
-    /// nothing is added but the offset in the instruction.
+    /// The power of two that all that is added to the parameter is a multiple of, in bytes; none
+    /// where nothing is added but the offset in the instruction.
     pub step: Option<u64>,
     /// Where the instruction is.
     pub position: Position,
@@ -142,7 +144,8 @@ impl ParamFlow {
 impl Entry {
     /// Follows the parameters through the code.
     ///
-    /// `source` is the text that the module was read from. A kernel without a body uses none of its parameters.
+    /// `source` is the text that the module was read from. A kernel without a body uses none of its
+    /// parameters.
     ///
     /// # Errors
     ///

@@ -514,7 +514,8 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Which of the registers that memory gives or takes hold floating-point numbers, and their type.
+    /// Which of the registers that memory gives or takes hold floating-point numbers, and their
+    /// type.
     pub(super) fn floats(&self) -> HashMap<&'a str, ScalarType> {
         // Older compilers say so in the access itself.
         let untyped = self

@@ -9,7 +9,8 @@ use std::{
 
 use super::nvrtc::{Nvrtc, toolkits};
 
-/// Compiles a text whose includes lie in `folder`; none if it compiles, else what the compiler says.
+/// Compiles a text whose includes lie in `folder`; none if it compiles, else what the compiler
+/// says.
 ///
 /// NVRTC knows no host headers, so what it cannot find nvcc is asked for as well.
 pub(super) fn compile(text: &str, folder: &Path) -> Result<Option<String>, String> {

@@ -1,7 +1,7 @@
 //! What a compiler says of claims that do not hold.
 //!
-//! A claim is an instance of a template; nvcc and NVRTC, which share their front end, name the instance with
-//! its arguments: `[with Claim=3, Actual=const int *, Expected=..]`.
+//! A claim is an instance of a template; nvcc and NVRTC, which share their front end, name the
+//! instance with its arguments: `[with Claim=3, Actual=const int *, Expected=..]`.
 
 /// A claim that does not hold.
 #[derive(Debug, PartialEq)]

@@ -1,7 +1,8 @@
-//! The CUDA compiler as a witness: compiles the source of declared kernels with assertions about them.
+//! The CUDA compiler as a witness: compiles the source of declared kernels with assertions about
+//! them.
 //!
-//! Takes declarations; writes C++ that holds what they claim (`source`), has a compiler that is found on the
-//! machine compile it (`compiler`), and reads what it says (`log`).
+//! Takes declarations; writes C++ that holds what they claim (`source`), has a compiler that is
+//! found on the machine compile it (`compiler`), and reads what it says (`log`).
 
 mod compiler;
 mod log;
@@ -39,14 +40,16 @@ use crate::{declaration::Declaration, kernel::Declared};
 /// # fn main() { gridcall::verify!(julia); }
 /// ```
 ///
-/// The source is compiled with an assertion for the type of each parameter, and for the size, the alignment
-/// and the place of each field of every struct that implements [`KernelArg`](crate::KernelArg), also within
-/// arrays and other structs. What differs fails the test, with the kernel, the parameter and the field.
+/// The source is compiled with an assertion for the type of each parameter, and for the size, the
+/// alignment and the place of each field of every struct that implements
+/// [`KernelArg`](crate::KernelArg), also within arrays and other structs. What differs fails the
+/// test, with the kernel, the parameter and the field.
 ///
-/// The compiler is NVRTC (`libnvrtc`, where the system finds it, in `CUDA_PATH` or `CUDA_HOME`, or as
-/// `GRIDCALL_NVRTC` says) or `nvcc` (on `PATH`, in `CUDA_PATH` or `CUDA_HOME`, or as `NVCC` says). Neither needs a GPU or a
-/// driver. Where there is none, the test passes and says on the error stream that it was skipped;
-/// with `GRIDCALL_VERIFY=require` it fails, which is what a machine for tests should set.
+/// The compiler is NVRTC (`libnvrtc`, where the system finds it, in `CUDA_PATH` or `CUDA_HOME`, or
+/// as `GRIDCALL_NVRTC` says) or `nvcc` (on `PATH`, in `CUDA_PATH` or `CUDA_HOME`, or as `NVCC`
+/// says). Neither needs a GPU or a driver. Where there is none, the test passes and says on the
+/// error stream that it was skipped; with `GRIDCALL_VERIFY=require` it fails, which is what a
+/// machine for tests should set.
 ///
 /// # Panics
 ///

@@ -46,7 +46,8 @@ impl Nvrtc {
         let library = unsafe { Library::new(path) }.ok()?;
         macro_rules! function {
             ($name:literal) => {{
-                // SAFETY: the type is that of the function in NVRTC's header, unchanged since its first version.
+                // SAFETY: the type is that of the function in NVRTC's header, unchanged since its
+                // first version.
                 let symbol = unsafe { library.get($name) };
                 *symbol.ok()?
             }};
@@ -87,7 +88,8 @@ impl Nvrtc {
             .collect();
         let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let mut program = ptr::null_mut();
-        // SAFETY: the text and the name end with a NUL, there are no headers, and `program` takes the answer.
+        // SAFETY: the text and the name end with a NUL, there are no headers, and `program` takes
+        // the answer.
         let code = unsafe {
             (self.create)(
                 &raw mut program,
@@ -133,8 +135,8 @@ impl Nvrtc {
     }
 }
 
-/// The second library of NVRTC, which it opens by name: one that lies beside it is found by that name once
-/// it is open.
+/// The second library of NVRTC, which it opens by name: one that lies beside it is found by that
+/// name once it is open.
 fn builtins(library: &Path) -> Vec<Library> {
     let folder = library.parent().filter(|folder| folder.is_dir());
     let files = folder.and_then(|folder| fs::read_dir(folder).ok());

@@ -1,7 +1,7 @@
 //! Writes the C++ that holds what declarations claim.
 //!
-//! Each claim is an instance of a template that fails to compile where it does not hold, and whose first
-//! argument is its number: so that a compiler's words lead back to the claim.
+//! Each claim is an instance of a template that fails to compile where it does not hold, and whose
+//! first argument is its number: so that a compiler's words lead back to the claim.
 
 use std::{fmt::Write, path::Path};
 

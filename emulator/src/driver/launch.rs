@@ -1,0 +1,523 @@
+//! Launches: parameters, limits with the codes a driver answers, and the kernel enqueued.
+
+use std::sync::Arc;
+
+use super::border::{Host, In};
+use super::codes::{Answer, Code};
+use super::device::max_shared_opt_in;
+use super::entry::driver_api;
+use super::occupancy::blocks_per_multiprocessor;
+use super::work::Work;
+use super::{Call, Driver};
+use crate::config::{Config, Order as StreamOrder};
+use crate::exec::{DeviceInfo, FaultKind, Grid, Kernel, Launch, Order};
+use crate::failure::Place;
+use crate::memory::{Kind, Request, Stage, Token};
+use crate::report::{Report, ReportKind};
+
+/// A kernel to be run.
+#[derive(Clone, Debug)]
+pub(crate) struct KernelWork {
+    pub(crate) name: Arc<str>,
+    pub(crate) function: usize,
+    pub(crate) launch: Launch,
+    /// The parameters came as one packed buffer.
+    pub(crate) packed: bool,
+    /// What grid-wide barriers use; freed with the operation.
+    pub(crate) workspace: Option<Token>,
+}
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shape {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) cluster: Option<[u32; 3]>,
+    pub(crate) cooperative: bool,
+}
+
+/// Where the parameters are.
+#[derive(Clone, Copy)]
+pub(crate) struct Arguments {
+    pub(crate) array: In<Host>,
+    pub(crate) extra: In<usize>,
+}
+
+const END: usize = 0;
+const BUFFER_POINTER: usize = 1;
+const BUFFER_SIZE: usize = 2;
+
+/// Gathers the parameters into the buffer a kernel reads; says whether they came packed.
+fn gather(kernel: &Kernel, arguments: Arguments) -> Result<(Vec<u8>, bool), (Code, String)> {
+    let invalid = |words: String| (Code::INVALID_VALUE, words);
+    let mut buffer = vec![0; kernel.param_bytes as usize];
+    let both = !arguments.array.is_null() && !arguments.extra.is_null();
+    if both {
+        return Err(invalid(
+            "parameters are given both as an array and as a packed buffer".into(),
+        ));
+    }
+    if !arguments.extra.is_null() {
+        let (pointer, size) = packed(arguments.extra)
+            .map_err(|code| (code, "the packed buffer is not described".into()))?;
+        let exact = buffer.len();
+        if size > exact {
+            return Err((
+                Code::LAUNCH_OUT_OF_RESOURCES,
+                format!(
+                    "the packed parameters are {size} bytes, more than the {exact} that the kernel declares"
+                ),
+            ));
+        }
+        if size < exact {
+            return Err(invalid(format!(
+                "the packed parameters are {size} bytes, fewer than the {exact} that the kernel declares \
+                 (a GPU would pass zeros for the rest, unnoticed)"
+            )));
+        }
+        pointer.read_to(&mut buffer);
+        return Ok((buffer, true));
+    }
+    if kernel.params.is_empty() {
+        return Ok((buffer, false));
+    }
+    if arguments.array.is_null() {
+        let count = kernel.params.len();
+        return Err(invalid(format!(
+            "there are no parameters, but the kernel declares {count}"
+        )));
+    }
+    for (index, param) in kernel.params.iter().enumerate() {
+        let pointer = arguments.array.at(index).unwrap_or(Host::NULL);
+        if pointer.is_null() {
+            return Err(invalid(format!(
+                "the pointer to parameter {index}, `{}`, is null",
+                param.name
+            )));
+        }
+        let start = param.offset as usize;
+        pointer.read_to(&mut buffer[start..start + param.size as usize]);
+    }
+    Ok((buffer, false))
+}
+
+/// Reads what a list of extra options says of a packed buffer.
+fn packed(extra: In<usize>) -> Answer<(Host, usize)> {
+    let mut pointer = Host::NULL;
+    let mut size = 0;
+    let mut index = 0;
+    loop {
+        match extra.at(index)? {
+            END => break,
+            BUFFER_POINTER => pointer = Host::from_number(extra.at(index + 1)? as u64)?,
+            BUFFER_SIZE => {
+                let place = Host::from_number(extra.at(index + 1)? as u64)?;
+                if place.is_null() {
+                    return Err(Code::INVALID_VALUE);
+                }
+                let mut bytes = [0; size_of::<usize>()];
+                place.read_to(&mut bytes);
+                size = usize::from_ne_bytes(bytes);
+            }
+            _ => return Err(Code::INVALID_VALUE),
+        }
+        index += 2;
+    }
+    if pointer.is_null() && size > 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok((pointer, size))
+}
+
+fn product(shape: [u32; 3]) -> u64 {
+    shape.into_iter().map(u64::from).product()
+}
+
+/// Checks a shape against kernel and device: what a driver would answer, and why. Returns the cluster.
+fn check_shape(
+    kernel: &Kernel,
+    function: &super::function::Function,
+    config: &Config,
+    shape: &Shape,
+) -> Result<[u32; 3], (Code, String)> {
+    let refuse = |words: String| Err((Code::INVALID_VALUE, words));
+    let Shape {
+        grid,
+        block,
+        shared,
+        ..
+    } = *shape;
+    if grid.contains(&0) || block.contains(&0) {
+        return refuse(format!(
+            "grid {grid:?} and block {block:?} must not hold a 0"
+        ));
+    }
+    if grid[0] > 0x7fff_ffff || grid[1] > 65535 || grid[2] > 65535 {
+        return refuse(format!(
+            "grid {grid:?} is over the limit of [2147483647, 65535, 65535]"
+        ));
+    }
+    let threads = product(block);
+    if block[0] > 1024 || block[1] > 1024 || block[2] > 64 || threads > 1024 {
+        return refuse(format!(
+            "block {block:?} is over the limit of [1024, 1024, 64] and 1024 threads"
+        ));
+    }
+    if let Some(required) = kernel.required_block
+        && required != block
+    {
+        return refuse(format!(
+            "block {block:?} is not the {required:?} that the kernel requires (`.reqntid`)"
+        ));
+    }
+    if let Some(most) = kernel.max_threads
+        && threads > u64::from(most)
+    {
+        return refuse(format!(
+            "{threads} threads a block are more than the {most} of the kernel's launch bounds (`.maxntid`)"
+        ));
+    }
+    if shared > function.max_dynamic_shared {
+        return refuse(format!(
+            "{shared} bytes of dynamic shared memory are more than the {} that the kernel may have: raise \
+             MAX_DYNAMIC_SHARED_SIZE_BYTES, up to {}",
+            function.max_dynamic_shared,
+            max_shared_opt_in(config).saturating_sub(kernel.shared_bytes)
+        ));
+    }
+    let cluster = check_cluster(kernel, function, config, shape)?;
+    if shape.cooperative {
+        let each = blocks_per_multiprocessor(kernel, config, threads, shared);
+        let most = u64::from(each) * u64::from(config.multiprocessors);
+        if product(grid) > most {
+            return Err((
+                Code::COOPERATIVE_LAUNCH_TOO_LARGE,
+                format!(
+                    "{} blocks are more than the {most} that the device runs at once",
+                    product(grid)
+                ),
+            ));
+        }
+    }
+    Ok(cluster)
+}
+
+fn check_cluster(
+    kernel: &Kernel,
+    function: &super::function::Function,
+    config: &Config,
+    shape: &Shape,
+) -> Result<[u32; 3], (Code, String)> {
+    let refuse = |words: String| Err((Code::INVALID_CLUSTER_SIZE, words));
+    let set = (!function.cluster.contains(&0)).then_some(function.cluster);
+    let wanted = shape.cluster.or(set);
+    let cluster = match (kernel.required_cluster, wanted) {
+        (Some(required), Some(wanted)) if required != wanted => {
+            return refuse(format!(
+                "cluster {wanted:?} is not the {required:?} that the kernel requires"
+            ));
+        }
+        (Some(required), _) => required,
+        (None, Some(wanted)) => wanted,
+        (None, None) if kernel.explicit_cluster => {
+            return refuse("the kernel must be launched with a cluster".into());
+        }
+        (None, None) => return Ok([1; 3]),
+    };
+    if cluster.contains(&0) {
+        return refuse(format!("cluster {cluster:?} must not hold a 0"));
+    }
+    let blocks = product(cluster);
+    if blocks > 1 && config.compute_capability.0 < 9 {
+        return refuse("clusters need a device of compute capability 9.0 or newer".into());
+    }
+    let most = match (kernel.max_cluster_rank, function.non_portable_cluster) {
+        (Some(rank), _) => u64::from(rank),
+        (None, true) => 16,
+        (None, false) => 8,
+    };
+    if blocks > most {
+        return refuse(format!("{blocks} blocks a cluster are more than {most}"));
+    }
+    for (blocks, cluster) in shape.grid.into_iter().zip(cluster) {
+        if blocks % cluster != 0 {
+            return refuse(format!(
+                "grid {:?} is no multiple of cluster {cluster:?}",
+                shape.grid
+            ));
+        }
+    }
+    Ok(cluster)
+}
+
+impl Driver {
+    /// Makes the work of a launch, or says why there is none.
+    pub(crate) fn prepare(
+        &mut self,
+        function: usize,
+        shape: Shape,
+        arguments: Arguments,
+    ) -> Answer<KernelWork> {
+        let function = self.resolve_function(function)?;
+        let state = self.function(function)?;
+        let module = self.module(state.module)?;
+        let context = self.get_context(module.context)?;
+        let kernel = self.kernel(function)?;
+        let config = self.config_of(function)?;
+        let device = context.device;
+        let name: Arc<str> = kernel.name.as_str().into();
+        let checked = check_shape(kernel, state, config, &shape)
+            .and_then(|cluster| Ok((cluster, gather(kernel, arguments)?)));
+        let (cluster, (params, packed)) = match checked {
+            Ok(checked) => checked,
+            Err((code, words)) => return Err(self.refuse_launch(device, &name, code, &words)),
+        };
+        let stack =
+            u32::try_from(context.stack_bytes().saturating_mul(STACK_FACTOR)).unwrap_or(u32::MAX);
+        let launch = Launch {
+            program: Arc::clone(&module.program),
+            kernel: state.kernel,
+            grid: shape.grid,
+            block: shape.block,
+            cluster,
+            dynamic_shared: shape.shared,
+            params,
+            cooperative: shape.cooperative,
+            symbols: Arc::clone(&module.symbols),
+            workspace: 0,
+            device: DeviceInfo {
+                multiprocessors: config.multiprocessors,
+                compute_capability: config.compute_capability,
+                local_bytes_per_thread: kernel.local_bytes.saturating_add(stack),
+                ..DeviceInfo::default()
+            },
+            order: Order::Deterministic,
+            step_budget: config.step_budget,
+            check_global_races: config.check_global_races,
+        };
+        Ok(KernelWork {
+            name,
+            function,
+            launch,
+            packed,
+            workspace: None,
+        })
+    }
+
+    fn refuse_launch(&mut self, device: u32, kernel: &str, code: Code, words: &str) -> Code {
+        self.report(Report {
+            kind: ReportKind::InvalidLaunch,
+            device: device as usize,
+            code: Some(code.0),
+            kernel: Some(kernel.into()),
+            fault: None,
+            message: format!("the launch of kernel `{kernel}` is refused: {words}"),
+        });
+        code
+    }
+
+    pub(crate) fn context_of_function(&self, function: usize) -> Answer<usize> {
+        Ok(self.module(self.function(function)?.module)?.context)
+    }
+
+    /// Makes the grid of one run of a kernel, with what it needs beside its parameters.
+    pub(crate) fn make_grid(&mut self, kernel: &mut KernelWork) -> Answer<Box<Grid>> {
+        let context = self.context_of_function(kernel.function)?;
+        let state = self.get_context(context)?;
+        let (device, group) = (state.device, state.group);
+        let random = self
+            .devices
+            .get(&device)
+            .is_some_and(|device| matches!(device.config.order, StreamOrder::Random(_)));
+        if random && let Some(group) = self.groups.get_mut(&group) {
+            kernel.launch.order = Order::Seeded(group.draw(usize::MAX) as u64);
+        }
+        if kernel.launch.cooperative {
+            let token = self.memory.allocate(Request {
+                kind: Kind::Internal,
+                size: 256,
+                device,
+                context,
+                stage: Stage::Live,
+                align: 1,
+            });
+            let token = token.ok_or(Code::OUT_OF_MEMORY)?;
+            kernel.workspace = Some(token);
+            kernel.launch.workspace = self.address(token);
+        }
+        match Grid::new(kernel.launch.clone()) {
+            Ok(grid) => Ok(Box::new(grid)),
+            Err(fault) => {
+                if let Some(token) = kernel.workspace.take() {
+                    self.memory.free(token);
+                }
+                let code = Code(fault.kind.code());
+                let kind = if fault.kind == FaultKind::NotSupported {
+                    ReportKind::Unsupported
+                } else {
+                    ReportKind::InvalidLaunch
+                };
+                self.report(Report {
+                    kind,
+                    device: device as usize,
+                    code: Some(code.0),
+                    kernel: Some(fault.kernel.clone()),
+                    message: fault.to_string(),
+                    fault: Some(fault),
+                });
+                Err(code)
+            }
+        }
+    }
+
+    /// Counts a launch for the failures that a test asked for; says whether it is to fail late.
+    pub(crate) fn strike_launch(&mut self, context: usize, kernel: &str) -> Answer<bool> {
+        let device = self.get_context(context)?.device;
+        let Some(state) = self.devices.get_mut(&device) else {
+            return Ok(false);
+        };
+        let late = state.failures.strike(Place::Late);
+        if state.failures.strike(Place::Launch) {
+            let message =
+                format!("the launch of kernel `{kernel}` fails because the test asked for it");
+            return Err(self.refuse(
+                ReportKind::Injected,
+                device,
+                Code::LAUNCH_OUT_OF_RESOURCES,
+                message,
+            ));
+        }
+        Ok(late)
+    }
+}
+
+/// The interpreter's frames are larger than a GPU's: so much more it is given of each byte of the limit.
+const STACK_FACTOR: usize = 16;
+
+impl Call {
+    fn launch(
+        &mut self,
+        function: usize,
+        shape: Shape,
+        arguments: Arguments,
+        stream: usize,
+    ) -> Answer {
+        let key = self.stream(stream)?;
+        let mut kernel = self.prepare(function, shape, arguments)?;
+        let context = self.get_stream(key)?.context;
+        if self.context_of_function(kernel.function)? != context {
+            let device = self.device_of_stream(key);
+            let words = "it belongs to another context than the stream";
+            return Err(self.refuse_launch(device, &kernel.name, Code::INVALID_HANDLE, words));
+        }
+        let capturing = self.get_stream(key)?.capture.is_some();
+        let late = !capturing && self.strike_launch(context, &kernel.name)?;
+        let grid = self.make_grid(&mut kernel)?;
+        if capturing {
+            if let Some(token) = kernel.workspace.take() {
+                self.memory.free(token);
+            }
+            self.submit(key, Work::Kernel(Box::new(kernel)))?;
+            return Ok(());
+        }
+        if self.capture_work(key, &Work::Nothing)? {
+            return Ok(());
+        }
+        let op = self.enqueue(key, Work::Kernel(Box::new(kernel)), Some(grid))?;
+        if late && let Some(op) = self.ops.get_mut(&op) {
+            op.fails = true;
+        }
+        self.after_submit(op);
+        Ok(())
+    }
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct LaunchConfig {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) stream: usize,
+    pub(crate) attributes: In<Attribute>,
+    pub(crate) count: u32,
+}
+
+/// `CUlaunchAttribute`.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+pub(crate) struct Attribute {
+    id: u32,
+    pad: u32,
+    value: [u32; 16],
+}
+
+const IGNORE: u32 = 0;
+const COOPERATIVE: u32 = 2;
+const CLUSTER_DIMENSION: u32 = 4;
+/// Attributes that only say how fast something is to be: access policy, synchronisation policy, cluster
+/// scheduling, overlap with the kernel before, priority, memory domains, carve-out.
+const PREFERENCES: [u32; 8] = [1, 3, 5, 6, 8, 9, 10, 14];
+
+impl LaunchConfig {
+    /// The shape, with what the attributes say of it.
+    pub(crate) fn shape(&self) -> Answer<Shape> {
+        let mut shape = Shape {
+            grid: self.grid,
+            block: self.block,
+            shared: self.shared,
+            ..Shape::default()
+        };
+        for index in 0..self.count as usize {
+            let attribute = self.attributes.at(index)?;
+            match attribute.id {
+                IGNORE => {}
+                COOPERATIVE => shape.cooperative = attribute.value[0] != 0,
+                CLUSTER_DIMENSION => {
+                    let [x, y, z, ..] = attribute.value;
+                    shape.cluster = Some([x, y, z]);
+                }
+                id if PREFERENCES.contains(&id) => {}
+                _ => return Err(Code::NOT_SUPPORTED),
+            }
+        }
+        Ok(shape)
+    }
+}
+
+driver_api! {
+    fn cuLaunchKernel | cuLaunchKernel_ptsz(
+        call, function: usize, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
+        shared: u32, stream: usize, array: In<Host>, extra: In<usize>
+    ) {
+        let shape = Shape {
+            grid: [grid_x, grid_y, grid_z],
+            block: [block_x, block_y, block_z],
+            shared,
+            ..Shape::default()
+        };
+        call.launch(function, shape, Arguments { array, extra }, stream)
+    }
+
+    fn cuLaunchCooperativeKernel | cuLaunchCooperativeKernel_ptsz(
+        call, function: usize, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
+        shared: u32, stream: usize, array: In<Host>
+    ) {
+        let shape = Shape {
+            grid: [grid_x, grid_y, grid_z],
+            block: [block_x, block_y, block_z],
+            shared,
+            cooperative: true,
+            cluster: None,
+        };
+        call.launch(function, shape, Arguments { array, extra: In::NULL }, stream)
+    }
+
+    fn cuLaunchKernelEx | cuLaunchKernelEx_ptsz(call, config: In<LaunchConfig>, function: usize, array: In<Host>, extra: In<usize>) {
+        let config = config.get()?;
+        let shape = config.shape()?;
+        call.launch(function, shape, Arguments { array, extra }, config.stream)
+    }
+}

@@ -1,0 +1,45 @@
+//! A context that broke: errors where they belong, and nothing freed too early.
+
+use gridcall::{Buffer, Pinned, after, cover};
+
+use crate::kernels::{fill, trap_now};
+
+#[test]
+fn after_a_fault_calls_fail_and_drops_do_not_panic() {
+    in_child!([], {
+        let device = device!(alone);
+        let (a, b) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+        let mut x = Buffer::<i32>::zeroed(&a, 16).unwrap();
+        let mut y = Buffer::<f32>::zeroed(&a, 16).unwrap();
+        let pinned = Pinned::<f32>::zeroed(&device, 16).unwrap();
+        // SAFETY: it stays within `x`, and the context is not used for anything afterwards.
+        unsafe { trap_now(&a, (1, 16), &mut x, 0) }.unwrap();
+        let pending = after(&a, ()).unwrap();
+        let polled = after(&a, 1).unwrap();
+        assert!(pending.wait().is_err());
+        assert!(pollster::block_on(polled).is_err());
+        let errors = [
+            x.to_vec().map(drop).unwrap_err().to_string(),
+            y.copy_from_slice(&[1.0; 16]).unwrap_err().to_string(),
+            y.download(&b, pinned).map(drop).unwrap_err().to_string(),
+            y.clone_to(&b).map(drop).unwrap_err().to_string(),
+            Buffer::<f32>::zeroed(&b, 16)
+                .map(drop)
+                .unwrap_err()
+                .to_string(),
+            fill(&b, cover(16), &mut y, 1.0, 16)
+                .unwrap_err()
+                .to_string(),
+            after(&b, ()).map(drop).unwrap_err().to_string(),
+        ];
+        for error in errors {
+            assert!(error.contains("LAUNCH_FAILED"), "{error}");
+        }
+        assert!(y.free().is_err());
+        device.check_err().unwrap();
+        drop(x);
+        // Nothing could return it, so the context tells, once.
+        assert!(device.check_err().is_err());
+        device.check_err().unwrap();
+    });
+}
