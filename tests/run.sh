@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs what tests/bundle.sh packed, beside which it lies. Needs a GPU and its driver, nothing else.
 #
-#     ./run.sh                 the launch tests, then the examples
+#     ./run.sh                 the launch tests and those of other libraries' arrays, then the examples
 #     ./run.sh NAME..          the launch tests whose names contain one of these
 #     ./run.sh --sanitizer     the launch tests under compute-sanitizer's memcheck, without those that provoke faults;
 #                              COMPUTE_SANITIZER names the program if it is not on PATH or in /usr/local/cuda/bin
@@ -34,18 +34,21 @@ case ${1-} in
         # The tests ask the driver for what it must refuse, and check its answers themselves. Those that put another
         # driver in place of the real one leave the sanitizer nothing to stand on.
         run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/launch --skip faults:: --skip driver::
+        run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/interop
         ;;
     --bench)
         run benches/launch
         ;;
     '')
         run tests/launch
+        run tests/interop
         for example in examples/*; do
             run "$example"
         done
         ;;
     *)
         run tests/launch "$@"
+        run tests/interop "$@"
         ;;
 esac
 

@@ -121,6 +121,7 @@ fn main() {
     compute_loop();
     axpy();
     product();
+    empty();
 }
 
 fn compute_loop() {
@@ -220,5 +221,21 @@ fn product() {
         "product of matrices: {:.0} million multiplications a second, {:.0} million thread instructions",
         (n * n * n) as f64 / seconds / 1e6,
         instructions as f64 / seconds / 1e6
+    );
+}
+
+fn empty() {
+    let program = lower(AXPY);
+    let mut memory = Memory::new();
+    let y = memory.hold_f32(&[1.0; 32]);
+    let seconds = best(|| {
+        for _ in 0..1000 {
+            let params = Params::new().u32(0).f32(2.0).u64(y).u64(y).done();
+            run(&mut memory, launch(&program, "axpy", params, Vec::new())).expect("a launch");
+        }
+    });
+    println!(
+        "a launch of one warp that does nothing: {:.2} microseconds",
+        seconds * 1e3
     );
 }

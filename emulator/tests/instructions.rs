@@ -335,3 +335,44 @@ call stop, (); ret; }}
     assert_eq!(fault.position.unwrap().line, 4);
     assert_eq!(fault.source.unwrap().to_string(), "k.cu:12");
 }
+
+#[test]
+fn many_variables_by_one_name() {
+    let got = words(
+        1,
+        &[],
+        ".local .align 8 .b64 slot<3>;
+         st.local.u32 [slot0], 1; st.local.u32 [slot1], 2; st.local.u32 [slot2], 3;
+         ld.local.u32 r0, [slot1]; st.global.u32 [rd0], r0;
+         ld.local.u32 r0, [slot0]; st.global.u32 [rd0+4], r0;",
+    );
+    assert_eq!(got[..2], [2, 1]);
+}
+
+#[test]
+fn barriers_of_clusters_order_warps() {
+    let body = |wait: &str| {
+        let text = format!(
+            "{HEAD}.visible .entry k(.param .u64 out) {{ {REGISTERS} .shared .align 4 .b32 box;
+             mov.u32 r0, %tid.x;
+             setp.eq.u32 p, r0, 70; @p st.shared.u32 [box], 5;
+             {wait}
+             ld.shared.u32 r1, [box];
+             mad.wide.u32 rd1, r0, 4, rd0; setp.lt.u32 q, r0, 64; @q st.global.u32 [rd1], r1; ret; }}"
+        );
+        let mut memory = Memory::new();
+        let out = memory.hold_u32(&[0; 64]);
+        let launch = launch(&lower(&text), "k", Params::new().u64(out).done(), vec![]);
+        run(
+            &mut memory,
+            Launch {
+                block: [96, 1, 1],
+                ..launch
+            },
+        )
+        .map(|_| memory.u32s(out))
+    };
+    let both = "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;";
+    assert_eq!(body(both), Ok(vec![5; 64]));
+    assert_eq!(body("").unwrap_err().kind, FaultKind::SharedRace);
+}

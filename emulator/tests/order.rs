@@ -51,7 +51,8 @@ fn read(pointer: u64, bytes: usize, stream: &CudaStream) -> Vec<u8> {
 
 /// A device, a context that tracks nothing itself, and two streams.
 fn two_streams(order: Order) -> (Device, Arc<CudaContext>, Arc<CudaStream>, Arc<CudaStream>) {
-    let (device, context) = with(&Config::default().order(order));
+    let idle = std::time::Duration::from_secs(600);
+    let (device, context) = with(&Config::default().order(order).idle(idle));
     let (a, b) = (context.new_stream().unwrap(), context.new_stream().unwrap());
     (device, context, a, b)
 }

@@ -218,7 +218,7 @@ impl<'p> Subject<'_, 'p> {
                 self.check_value(index, param, known, declared, report);
             }
             // The compiler knows what this macro does not.
-            Taken::Value { known: None, .. } => {}
+            Taken::Value { known: None, .. } | Taken::Strided { .. } => {}
             Taken::Slice { .. } | Taken::Optional { .. } | Taken::Pointer { .. } => {
                 self.check_pointer(index, param, declared, report);
             }

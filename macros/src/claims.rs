@@ -102,7 +102,10 @@ fn fields(
 fn written(taken: &Taken) -> &Type {
     match taken {
         Taken::Value { ty, .. } => ty,
-        Taken::Slice { elem, .. } | Taken::Optional { elem } | Taken::Pointer { elem, .. } => elem,
+        Taken::Slice { elem, .. }
+        | Taken::Optional { elem }
+        | Taken::Strided { elem, .. }
+        | Taken::Pointer { elem, .. } => elem,
     }
 }
 

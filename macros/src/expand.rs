@@ -273,6 +273,9 @@ impl Subject<'_> {
                 let krate = located(krate, at(ty));
                 quote_spanned! {at(ty)=> #krate::__private::size_and_align::<#ty>() }
             }
+            Taken::Strided { elem, rank, .. } => quote_spanned! {ours()=>
+                #krate::__private::size_and_align::<#krate::Strided<#elem, { #rank }>>()
+            },
             _ => quote_spanned! {ours()=> (8, 8) },
         });
         let cfgs = &self.outline.attrs.cfgs;

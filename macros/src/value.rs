@@ -19,6 +19,12 @@ pub(crate) enum Taken {
     Slice { elem: Type, written: bool },
     /// As a device array that may be absent: `Option<&[T]>`.
     Optional { elem: Type },
+    /// As a device array in its dimensions: `Strided<T, N>` and `StridedMut<T, N>`.
+    Strided {
+        elem: Type,
+        rank: Box<Expr>,
+        written: bool,
+    },
     /// As a device pointer: `*const T` and `*mut T`.
     Pointer { elem: Type, written: bool },
 }
@@ -45,21 +51,28 @@ pub(crate) enum Shape {
 impl Taken {
     /// Whether it is an array that the call describes and acquires.
     pub(crate) fn is_array(&self) -> bool {
-        matches!(self, Taken::Slice { .. } | Taken::Optional { .. })
+        matches!(
+            self,
+            Taken::Slice { .. } | Taken::Optional { .. } | Taken::Strided { .. }
+        )
     }
 
     /// Whether it is an array that the kernel writes.
     pub(crate) fn is_written_array(&self) -> bool {
-        matches!(self, Taken::Slice { written: true, .. })
+        matches!(
+            self,
+            Taken::Slice { written: true, .. } | Taken::Strided { written: true, .. }
+        )
     }
 
     /// The alignment of the elements, if they are of a type known here.
     pub(crate) fn known_elem(&self) -> Option<Known> {
         match self {
             Taken::Value { .. } => None,
-            Taken::Slice { elem, .. } | Taken::Optional { elem } | Taken::Pointer { elem, .. } => {
-                known(elem)
-            }
+            Taken::Slice { elem, .. }
+            | Taken::Optional { elem }
+            | Taken::Strided { elem, .. }
+            | Taken::Pointer { elem, .. } => known(elem),
         }
     }
 }
@@ -73,7 +86,10 @@ pub(crate) fn classify(ty: &Type, name: &str) -> syn::Result<Taken> {
         Type::Ptr(pointer) => classify_pointer(pointer),
         Type::Path(path) => match option_of(path) {
             Some(inner) => classify_option(ty, inner),
-            None => classify_value(ty, name),
+            None => match classify_strided(path)? {
+                Some(strided) => Ok(strided),
+                None => classify_value(ty, name),
+            },
         },
         _ => classify_value(ty, name),
     }
@@ -204,6 +220,41 @@ fn classify_option(whole: &Type, inner: &Type) -> syn::Result<Taken> {
             .to_owned(),
     };
     Err(error(whole, message))
+}
+
+/// `Strided<T, N>`; with other arguments, or none, it may be the user's own type.
+fn classify_strided(path: &TypePath) -> syn::Result<Option<Taken>> {
+    let Some(last) = path.path.segments.last() else {
+        return Ok(None);
+    };
+    let written = last.ident == "StridedMut";
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+        return Ok(None);
+    };
+    if path.qself.is_some() || !(written || last.ident == "Strided") || arguments.args.len() != 2 {
+        return Ok(None);
+    }
+    let (GenericArgument::Type(elem), rank) = (&arguments.args[0], &arguments.args[1]) else {
+        return Ok(None);
+    };
+    let rank: Expr = match rank {
+        GenericArgument::Const(rank) => rank.clone(),
+        // A constant by its name is a type to the parser.
+        GenericArgument::Type(Type::Path(rank)) => syn::parse_quote!(#rank),
+        _ => return Ok(None),
+    };
+    check_element(elem)?;
+    if literal_int(&rank) == Some(0) {
+        return Err(error(
+            rank,
+            "an array of no dimensions is one element: write `&[T]`, of length 1",
+        ));
+    }
+    Ok(Some(Taken::Strided {
+        elem: elem.clone(),
+        rank: Box::new(rank),
+        written,
+    }))
 }
 
 fn classify_value(ty: &Type, name: &str) -> syn::Result<Taken> {
@@ -549,6 +600,24 @@ mod tests {
             taken("*mut *mut ()"),
             Ok(Taken::Pointer { written: true, .. })
         ));
+    }
+
+    #[test]
+    fn strided_arrays_have_an_element_and_a_rank() {
+        for (source, mutable) in [
+            ("Strided<f32, 2>", false),
+            ("StridedMut<f32, 2>", true),
+            ("gridcall::Strided<Float4, RANK>", false),
+            ("StridedMut<f32, { 1 + 1 }>", true),
+        ] {
+            assert!(
+                matches!(taken(source), Ok(Taken::Strided { written, .. }) if written == mutable),
+                "{source}"
+            );
+        }
+        assert!(taken("Strided<f32, 0>").is_err_and(|text| text.contains("no dimensions")));
+        assert!(taken("Strided<char, 2>").is_err_and(|text| text.contains("write `u32`")));
+        assert!(matches!(taken("Strided<f32>"), Ok(Taken::Value { .. })));
     }
 
     #[test]

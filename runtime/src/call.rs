@@ -209,7 +209,7 @@ impl<'a> Call<'a> {
         array: &V,
     ) -> Result<Span, LaunchError> {
         match array.describe() {
-            Ok(view) => self.span::<T>(index, align, view, false),
+            Ok(view) => self.span::<T>(index, align, view, false, || array.make_contiguous()),
             Err(error) => Err(view_error(self.kernel, index, error)),
         }
     }
@@ -224,7 +224,7 @@ impl<'a> Call<'a> {
     ) -> Result<Span, LaunchError> {
         match array.describe_mut() {
             Ok(view) if view.is_read_only() => Err(read_only(self.kernel, index)),
-            Ok(view) => self.span::<T>(index, align, view, true),
+            Ok(view) => self.span::<T>(index, align, view, true, || array.make_contiguous_mut()),
             Err(error) => Err(view_error(self.kernel, index, error)),
         }
     }
@@ -250,6 +250,7 @@ impl<'a> Call<'a> {
         align: usize,
         view: View<'_>,
         writes: bool,
+        cure: impl FnOnce() -> &'static str,
     ) -> Result<Span, LaunchError> {
         let mut elsewhere = false;
         self.described.set(self.described.get() + 1);
@@ -273,6 +274,7 @@ impl<'a> Call<'a> {
                 elsewhere,
                 stream: self.stream.device(),
                 align,
+                cure: cure(),
             };
             return Err(unfit.explain(self.kernel, index));
         }
@@ -285,6 +287,39 @@ impl<'a> Call<'a> {
             element: size_of::<T>(),
             exclusive: view.is_exclusive(),
         })
+    }
+
+    /// Refuses an array that the kernel cannot reach, or whose first element is not aligned.
+    pub(crate) fn check_place(
+        &self,
+        index: usize,
+        align: usize,
+        view: &View<'_>,
+    ) -> Result<(), LaunchError> {
+        let first = View::new(view.pointer(), 1, view.place()).tracked_by(view.tracker());
+        self.span::<u8>(index, align, first, false, || "").map(drop)
+    }
+
+    /// All that lies between the first and the last address of an array that is not contiguous:
+    /// room for `len` elements.
+    pub(crate) fn reaching<T>(&self, first: u64, len: usize, view: &View<'_>) -> Span {
+        if !view.is_exclusive() {
+            self.unguarded.set(true);
+        }
+        Span {
+            pointer: first,
+            len,
+            element: size_of::<T>(),
+            exclusive: view.is_exclusive(),
+        }
+    }
+
+    pub(crate) fn read_only(&self, index: usize) -> LaunchError {
+        read_only(self.kernel, index)
+    }
+
+    pub(crate) fn view_error(&self, index: usize, error: ViewError) -> LaunchError {
+        view_error(self.kernel, index, error)
     }
 
     /// Whether the launching stream may use all arrays without more ado.
@@ -613,6 +648,8 @@ struct Unfit<'v> {
     /// The device of the stream.
     stream: i32,
     align: usize,
+    /// What makes the array contiguous, in its library's words.
+    cure: &'static str,
 }
 
 impl Unfit<'_> {
@@ -638,6 +675,7 @@ impl Unfit<'_> {
                 let kind = ViewErrorKind::NotContiguous {
                     shape: shape.to_vec(),
                     strides: strides.to_vec(),
+                    cure: self.cure,
                 };
                 ArgumentError::View(kind.into())
             }

@@ -20,6 +20,12 @@ impl Int {
         Int(value)
     }
 
+    /// The integer as an index, if it can be one.
+    #[inline(always)]
+    pub(crate) fn index(self) -> Option<usize> {
+        usize::try_from(self.0).ok()
+    }
+
     /// The quotient, rounded up.
     #[must_use]
     #[inline]

@@ -221,6 +221,14 @@ pub enum LoadErrorKind {
         /// Its answer.
         code: DriverCode,
     },
+    /// A stream of another library is not of the device it was taken for.
+    #[error(
+        "the stream is not of the primary context of device {ordinal}; pass one of that device"
+    )]
+    OtherStream {
+        /// The device.
+        ordinal: usize,
+    },
     /// The context could not be created or made current.
     #[error("cannot use the context of device {ordinal}: {source}")]
     Context {

@@ -45,6 +45,7 @@
 //! | [`Float4`], [`Int2`], ... | `float4`, `int2`, ... | the value |
 //! | `&[T]`, `&mut [T]` | `const T*`, `T*` | `&` or `&mut` to any [`AsDeviceView<T>`] or [`AsDeviceViewMut<T>`], contiguous |
 //! | `Option<&[T]>` | a pointer that may be null | `None`, or `Some` of a reference to a view |
+//! | [`Strided<T, N>`](Strided), `StridedMut<T, N>` | `gridcall::strided<const T, N>`, `<T, N>` of our header `gridcall.cuh` | the same, of rank `N`, however its elements lie |
 //! | `*const T`, `*mut T`, only in `unsafe fn` | `const T*`, `T*` | a [`DevicePointer`] or [`DevicePointerMut`] |
 //! | a struct with [`#[derive(KernelArg)]`](derive@KernelArg) | the same struct | the value; padding arrives as zeros |
 //!
@@ -107,7 +108,8 @@
 //! # Features
 //!
 //! None is on by default. `half`, `num-complex` and `float8` add those crates' types as scalars
-//! and elements.
+//! and elements. `dlpack` adds tensors of DLPack (`Tensor`), `pyo3` arrays of Python libraries as
+//! arguments of functions that are exported to Python.
 //!
 //! # Building
 //!
@@ -243,8 +245,10 @@ pub use gridcall_macros::kernel;
 
 pub use gridcall_view::{
     AsDeviceView, AsDeviceViewMut, BorrowedView, BorrowedViewMut, DType, Element, Guard, Layout,
-    Place, StreamRef, View, ViewError, ViewErrorKind,
+    Place, Shaped, StreamRef, View, ViewError, ViewErrorKind,
 };
+#[cfg(feature = "dlpack")]
+pub use gridcall_view::{BorrowedTensor, ForeignStream, Order, Tensor, TypedTensor, dlpack};
 
 mod arg;
 mod awaiting;
@@ -266,6 +270,9 @@ mod load;
 mod module;
 mod params;
 mod pointer;
+#[cfg(feature = "pyo3")]
+pub mod python;
+mod strided;
 mod variant;
 mod vector;
 mod verify;
@@ -283,6 +290,7 @@ pub use kernel::{Kernel, Safe, Unsafe};
 pub use launch::{Block, Extent, Grid, Launch, cover};
 pub use module::Module;
 pub use pointer::{DevicePointer, DevicePointerMut};
+pub use strided::{Strided, StridedMut};
 pub use vector::*;
 
 /// For the code that the macros generate. Anything here may change in any release.
@@ -302,6 +310,7 @@ pub mod __private {
             check_safe, size_and_align,
         },
         params::Params,
+        strided::{StridedOf, StridedView},
         verify::{declaration, has_compiler, verify},
     };
 }

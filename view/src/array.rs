@@ -49,7 +49,25 @@ pub unsafe trait AsDeviceView<T> {
     ///
     /// If the driver refuses; nothing may be launched then.
     fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError>;
+
+    /// As [`describe`](Self::describe), for a kernel that takes the array in its dimensions: what
+    /// answers there that its elements are contiguous may have to look up their shape here.
+    ///
+    /// # Errors
+    ///
+    /// As [`describe`](Self::describe).
+    #[inline(always)]
+    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
+        self.describe()
+    }
+
+    /// What makes such an array contiguous, in the words of its library.
+    fn make_contiguous(&self) -> &'static str {
+        MAKE_CONTIGUOUS
+    }
 }
+
+const MAKE_CONTIGUOUS: &str = "make it contiguous first";
 
 /// A device array that a kernel may write as elements of type `T`.
 ///
@@ -80,6 +98,22 @@ pub unsafe trait AsDeviceViewMut<T> {
     ///
     /// If the driver refuses; nothing may be launched then.
     fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError>;
+
+    /// As [`describe_mut`](Self::describe_mut), for a kernel that takes the array in its
+    /// dimensions.
+    ///
+    /// # Errors
+    ///
+    /// As [`describe_mut`](Self::describe_mut).
+    #[inline(always)]
+    fn describe_strided_mut(&self) -> Result<View<'_>, ViewError> {
+        self.describe_mut()
+    }
+
+    /// What makes such an array contiguous, in the words of its library.
+    fn make_contiguous_mut(&self) -> &'static str {
+        MAKE_CONTIGUOUS
+    }
 }
 
 // SAFETY: forwards to `V`, which is borrowed and so neither dropped nor mutated meanwhile.
@@ -92,6 +126,15 @@ unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for &V {
     #[inline(always)]
     fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
         (**self).acquire(stream)
+    }
+
+    #[inline(always)]
+    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
+        (**self).describe_strided()
+    }
+
+    fn make_contiguous(&self) -> &'static str {
+        (**self).make_contiguous()
     }
 }
 
@@ -106,6 +149,15 @@ unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for &mut V {
     fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
         (**self).acquire(stream)
     }
+
+    #[inline(always)]
+    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
+        (**self).describe_strided()
+    }
+
+    fn make_contiguous(&self) -> &'static str {
+        (**self).make_contiguous()
+    }
 }
 
 // SAFETY: forwards to `V`, which the box owns.
@@ -118,6 +170,15 @@ unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for Box<V> {
     #[inline(always)]
     fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
         (**self).acquire(stream)
+    }
+
+    #[inline(always)]
+    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
+        (**self).describe_strided()
+    }
+
+    fn make_contiguous(&self) -> &'static str {
+        (**self).make_contiguous()
     }
 }
 
@@ -132,6 +193,15 @@ unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for Arc<V> {
     fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
         (**self).acquire(stream)
     }
+
+    #[inline(always)]
+    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
+        (**self).describe_strided()
+    }
+
+    fn make_contiguous(&self) -> &'static str {
+        (**self).make_contiguous()
+    }
 }
 
 // SAFETY: forwards to `V`, which the shared pointer keeps alive and lends only for reading.
@@ -144,6 +214,15 @@ unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for Rc<V> {
     #[inline(always)]
     fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
         (**self).acquire(stream)
+    }
+
+    #[inline(always)]
+    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
+        (**self).describe_strided()
+    }
+
+    fn make_contiguous(&self) -> &'static str {
+        (**self).make_contiguous()
     }
 }
 
@@ -158,6 +237,15 @@ unsafe impl<T, V: AsDeviceViewMut<T> + ?Sized> AsDeviceViewMut<T> for &mut V {
     fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
         (**self).acquire_mut(stream)
     }
+
+    #[inline(always)]
+    fn describe_strided_mut(&self) -> Result<View<'_>, ViewError> {
+        (**self).describe_strided_mut()
+    }
+
+    fn make_contiguous_mut(&self) -> &'static str {
+        (**self).make_contiguous_mut()
+    }
 }
 
 // SAFETY: forwards to `V`, which the box owns.
@@ -170,5 +258,14 @@ unsafe impl<T, V: AsDeviceViewMut<T> + ?Sized> AsDeviceViewMut<T> for Box<V> {
     #[inline(always)]
     fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
         (**self).acquire_mut(stream)
+    }
+
+    #[inline(always)]
+    fn describe_strided_mut(&self) -> Result<View<'_>, ViewError> {
+        (**self).describe_strided_mut()
+    }
+
+    fn make_contiguous_mut(&self) -> &'static str {
+        (**self).make_contiguous_mut()
     }
 }

@@ -38,6 +38,22 @@ pub enum DType {
     Complex64,
     /// Two binary64: real, imaginary.
     Complex128,
+    /// 8 bits: 3 of exponent, 4 of mantissa.
+    F8E3M4,
+    /// 8 bits: 4 of exponent, 3 of mantissa, with infinities.
+    F8E4M3,
+    /// As `F8E4M3Fnuz`, with an exponent bias of 11.
+    F8E4M3B11Fnuz,
+    /// 8 bits: 4 of exponent, 3 of mantissa, finite; CUDA's `__nv_fp8_e4m3`.
+    F8E4M3Fn,
+    /// As `F8E4M3Fn`, with an exponent bias of 8 and no negative zero.
+    F8E4M3Fnuz,
+    /// 8 bits: 5 of exponent, 2 of mantissa; CUDA's `__nv_fp8_e5m2`.
+    F8E5M2,
+    /// As `F8E5M2`, finite and with no negative zero.
+    F8E5M2Fnuz,
+    /// 8 bits of exponent, unsigned: powers of two; CUDA's `__nv_fp8_e8m0`.
+    F8E8M0Fnu,
 }
 
 impl DType {
@@ -49,7 +65,17 @@ impl DType {
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
-            DType::Bool | DType::U8 | DType::I8 => 1,
+            DType::Bool
+            | DType::U8
+            | DType::I8
+            | DType::F8E3M4
+            | DType::F8E4M3
+            | DType::F8E4M3B11Fnuz
+            | DType::F8E4M3Fn
+            | DType::F8E4M3Fnuz
+            | DType::F8E5M2
+            | DType::F8E5M2Fnuz
+            | DType::F8E8M0Fnu => 1,
             DType::U16 | DType::I16 | DType::F16 | DType::BF16 => 2,
             DType::U32 | DType::I32 | DType::F32 => 4,
             DType::U64 | DType::I64 | DType::F64 | DType::Complex64 => 8,
@@ -76,6 +102,14 @@ impl DType {
             DType::F64 => "f64",
             DType::Complex64 => "Complex<f32>",
             DType::Complex128 => "Complex<f64>",
+            DType::F8E3M4 => "f8e3m4",
+            DType::F8E4M3 => "f8e4m3",
+            DType::F8E4M3B11Fnuz => "f8e4m3b11fnuz",
+            DType::F8E4M3Fn => "f8e4m3fn",
+            DType::F8E4M3Fnuz => "f8e4m3fnuz",
+            DType::F8E5M2 => "f8e5m2",
+            DType::F8E5M2Fnuz => "f8e5m2fnuz",
+            DType::F8E8M0Fnu => "f8e8m0fnu",
         }
     }
 }
@@ -159,4 +193,14 @@ unsafe impl Element for num_complex::Complex<f32> {
 // SAFETY: Complex is repr(C) with the real part first.
 unsafe impl Element for num_complex::Complex<f64> {
     const DTYPE: DType = DType::Complex128;
+}
+#[cfg(feature = "float8")]
+// SAFETY: float8::F8E4M3 is a transparent byte whose only special values are two NaNs: e4m3fn.
+unsafe impl Element for float8::F8E4M3 {
+    const DTYPE: DType = DType::F8E4M3Fn;
+}
+#[cfg(feature = "float8")]
+// SAFETY: float8::F8E5M2 is a transparent byte with the exponents of f16: e5m2.
+unsafe impl Element for float8::F8E5M2 {
+    const DTYPE: DType = DType::F8E5M2;
 }

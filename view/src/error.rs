@@ -27,13 +27,15 @@ pub enum ViewErrorKind {
     },
     /// The elements do not follow one another.
     #[error(
-        "the array is not contiguous: shape {shape:?}, strides {strides:?} in elements; make it contiguous first"
+        "the array is not contiguous: shape {shape:?}, strides {strides:?} in elements; {cure}, or declare the parameter `Strided<T, N>`"
     )]
     NotContiguous {
         /// The number of elements along each dimension.
         shape: Vec<usize>,
         /// The distance between neighbours along each dimension, in elements.
         strides: Vec<isize>,
+        /// What to do, in the array's own library's words.
+        cure: &'static str,
     },
     /// The array may not be written.
     #[error("the kernel writes to it, but its owner lends it read-only; pass a writable copy")]

@@ -15,6 +15,8 @@
 //! Views of other crates' types stand here too, since Rust's orphan rule lets them stand nowhere
 //! else; each is an optional feature, and nothing is on by default.
 //!
+//! `dlpack` is for tensors of DLPack, `pyo3` for arrays of Python libraries.
+//!
 //! # An array type of your own
 //!
 //! ```
@@ -40,16 +42,28 @@ mod array;
 mod borrowed;
 #[cfg(feature = "cudarc-019")]
 mod cudarc_019;
+#[cfg(feature = "dlpack")]
+pub mod dlpack;
 mod dtype;
 mod error;
+#[cfg(feature = "dlpack")]
+mod foreign;
 mod guard;
+#[cfg(feature = "pyo3")]
+pub mod python;
+mod shaped;
 mod stream;
 mod view;
 
 pub use array::{AsDeviceView, AsDeviceViewMut};
 pub use borrowed::{BorrowedView, BorrowedViewMut};
+#[cfg(feature = "dlpack")]
+pub use dlpack::{BorrowedTensor, Tensor, TypedTensor};
 pub use dtype::{DType, Element};
 pub use error::{ViewError, ViewErrorKind};
+#[cfg(feature = "dlpack")]
+pub use foreign::{ForeignStream, Order};
 pub use guard::Guard;
+pub use shaped::Shaped;
 pub use stream::StreamRef;
 pub use view::{Layout, Place, View};

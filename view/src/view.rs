@@ -18,6 +18,7 @@ pub struct View<'a> {
     place: Place,
     tracker: *const c_void,
     settled: &'a [AtomicUsize],
+    contiguous: bool,
     read_only: bool,
     exclusive: bool,
 }
@@ -55,6 +56,12 @@ pub enum Place {
     Everywhere,
 }
 
+// SAFETY: a handle of the driver, whose functions may be called from any thread; nothing here
+// looks behind it.
+unsafe impl Send for Place {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Place {}
+
 impl<'a> View<'a> {
     /// `len` contiguous elements from the device address `pointer` on.
     ///
@@ -74,6 +81,7 @@ impl<'a> View<'a> {
             place,
             tracker: ptr::null(),
             settled: &[],
+            contiguous: true,
             read_only: false,
             exclusive: false,
         }
@@ -109,10 +117,31 @@ impl<'a> View<'a> {
                 .iter()
                 .try_fold(1_usize, |len, &n| len.checked_mul(n))?
         };
-        Some(View {
+        let contiguous = len == 0 || row_major(shape, strides);
+        Some(View::known(pointer, len, shape, strides, contiguous, place))
+    }
+
+    /// Elements in dimensions whose length, and whether they follow one another, is known.
+    #[inline(always)]
+    pub(crate) const fn known(
+        pointer: u64,
+        len: usize,
+        shape: &'a [usize],
+        strides: &'a [isize],
+        contiguous: bool,
+        place: Place,
+    ) -> View<'a> {
+        View {
+            pointer,
+            len,
             layout: Layout::Strided { shape, strides },
-            ..View::new(pointer, len, place)
-        })
+            place,
+            tracker: ptr::null(),
+            settled: &[],
+            contiguous,
+            read_only: false,
+            exclusive: false,
+        }
     }
 
     /// The same view, marked as not to be written: a launch that writes it is refused.
@@ -249,11 +278,8 @@ impl<'a> View<'a> {
     /// Strides of dimensions of length 1 do not count, and an empty view is contiguous.
     #[must_use]
     #[inline(always)]
-    pub fn is_contiguous(&self) -> bool {
-        match self.layout {
-            Layout::Contiguous => true,
-            Layout::Strided { shape, strides } => self.len == 0 || row_major(shape, strides),
-        }
+    pub const fn is_contiguous(&self) -> bool {
+        self.contiguous
     }
 }
 

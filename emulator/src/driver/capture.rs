@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::thread::{self, ThreadId};
 
-use super::Driver;
 use super::border::{In, Out};
 use super::codes::{Answer, Code};
 use super::entry::driver_api;
@@ -12,6 +11,7 @@ use super::event::Record;
 use super::graph::NodeWork;
 use super::stream::StreamKind;
 use super::work::Work;
+use super::{Call, Driver};
 
 /// A capture that is going on.
 #[derive(Debug)]
@@ -289,40 +289,6 @@ impl Driver {
         Ok(())
     }
 
-    /// Ends a capture: its graph, or the error that ended it.
-    fn end_capture(&mut self, stream: usize) -> Answer<Answer<usize>> {
-        let Some((id, capture)) = self.capture_of(stream)? else {
-            return Err(Code::ILLEGAL_STATE);
-        };
-        if capture.origin != stream {
-            self.invalidate(id);
-            return Err(Code::STREAM_CAPTURE_UNMATCHED);
-        }
-        if capture.mode != RELAXED && capture.thread != thread::current().id() {
-            return Err(Code::STREAM_CAPTURE_WRONG_THREAD);
-        }
-        let joined = self.ancestors(capture.graph, &self.frontier(id, stream));
-        let unjoined = capture.frontier.iter().any(|(other, nodes)| {
-            *other != stream && nodes.iter().any(|node| !joined.contains(node))
-        });
-        let (invalid, graph) = (capture.invalid, capture.graph);
-        self.captures.remove(&id);
-        for state in self.streams.values_mut() {
-            if state.capture == Some(id) {
-                state.capture = None;
-            }
-        }
-        if invalid || unjoined {
-            self.drop_graph(graph);
-            return Ok(Err(if invalid {
-                Code::STREAM_CAPTURE_INVALIDATED
-            } else {
-                Code::STREAM_CAPTURE_UNJOINED
-            }));
-        }
-        Ok(Ok(graph))
-    }
-
     fn capture_status(&self, stream: usize) -> Answer<(u32, u64)> {
         Ok(match self.capture_of(stream)? {
             None => (NONE, 0),
@@ -365,6 +331,43 @@ impl Driver {
             }
             None => (In::NULL, 0, 0),
         }
+    }
+}
+
+impl Call {
+    /// Ends a capture: its graph, or the error that ended it.
+    fn end_capture(&mut self, stream: usize) -> Answer<Answer<usize>> {
+        let Some((id, capture)) = self.capture_of(stream)? else {
+            return Err(Code::ILLEGAL_STATE);
+        };
+        if capture.origin != stream {
+            self.invalidate(id);
+            return Err(Code::STREAM_CAPTURE_UNMATCHED);
+        }
+        if capture.mode != RELAXED && capture.thread != thread::current().id() {
+            return Err(Code::STREAM_CAPTURE_WRONG_THREAD);
+        }
+        let joined = self.ancestors(capture.graph, &self.frontier(id, stream));
+        let unjoined = capture.frontier.iter().any(|(other, nodes)| {
+            *other != stream && nodes.iter().any(|node| !joined.contains(node))
+        });
+        let (invalid, graph) = (capture.invalid, capture.graph);
+        self.captures.remove(&id);
+        for state in self.streams.values_mut() {
+            if state.capture == Some(id) {
+                state.capture = None;
+            }
+        }
+        if invalid || unjoined {
+            let objects = self.drop_graph(graph);
+            self.release_objects(objects);
+            return Ok(Err(if invalid {
+                Code::STREAM_CAPTURE_INVALIDATED
+            } else {
+                Code::STREAM_CAPTURE_UNJOINED
+            }));
+        }
+        Ok(Ok(graph))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The thread that runs what nobody waits for, once the host has gone quiet: a kernel that waits for a
 //! flag the host sets, or a host that looks at a flag a kernel sets, gets on.
 
+use std::panic::catch_unwind;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
@@ -43,13 +44,16 @@ fn drain() {
             }
             continue;
         }
-        let mut call = Call::internal();
-        let mut progressed = false;
-        for group in call.quiet() {
-            progressed |= call.run_anything(group);
-        }
-        drop(call);
-        if progressed {
+        // A failure of the emulator itself ends a step, but not this thread.
+        let progressed = catch_unwind(|| {
+            let mut call = Call::internal();
+            let mut progressed = false;
+            for group in call.quiet() {
+                progressed |= call.run_anything(group);
+            }
+            progressed
+        });
+        if progressed.unwrap_or(false) {
             thread::yield_now();
         } else {
             thread::sleep(LOOK_EVERY);

@@ -15,7 +15,6 @@ pub(crate) enum Alu {
     Float(FloatOp, Float),
     /// The same on both halves of a 32-bit register.
     FloatPair(FloatOp, Float),
-    /// `fma.oob`: zero where an operand says out of bounds; not on these targets, see `parse`.
     Approx(ApproxOp),
     ApproxPair(ApproxOp),
     Convert(Convert),
@@ -168,6 +167,7 @@ pub(crate) fn parse(opcode: &str, modifiers: &[&str], operands: usize) -> Option
         "slct" => parse_slct(&mut words),
         "prmt" => parse_prmt(&mut words),
         "shf" => parse_shf(&mut words),
+        // Which NaN stands for out of bounds, the manual does not say.
         "fma" if words.take("oob") => None,
         "dp4a" | "dp2a" => parse_dot(opcode, &mut words),
         _ => parse_typed(opcode, &mut words, operands),

@@ -188,6 +188,9 @@ pub(crate) fn setting(program: &Program, launch: Launch) -> Setting {
         presets: Vec::new(),
         launch,
     };
-    setting.resolve(program.functions());
+    setting.resolve(
+        program.functions(),
+        &program.kernels()[setting.launch.kernel].reached,
+    );
     setting
 }

@@ -357,6 +357,12 @@ pub(crate) enum Preset {
     },
     /// The address of a kernel parameter.
     Param(i64),
+    /// A kernel parameter, or a part of one, in a register of some bits.
+    ParamValue {
+        offset: u32,
+        ty: Type,
+        bits: u32,
+    },
     Function(usize),
 }
 

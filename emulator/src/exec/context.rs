@@ -11,6 +11,7 @@ use super::races::GlobalRaces;
 use super::shared::SharedMemory;
 use super::space::{CODE, CODE_STRIDE, LOCAL, PARAM, SHARED};
 use super::special::Special;
+use super::step::widen;
 use super::sync::Lanes;
 
 /// What is the same for all threads of a launch.
@@ -76,21 +77,18 @@ pub(crate) struct Context<'a, M> {
 }
 
 impl Setting {
-    /// Sorts the presets of every function by whether they are the same for all frames.
-    pub(crate) fn resolve(&mut self, functions: &[Function]) {
-        self.presets = functions
-            .iter()
-            .map(|function| {
-                let mut presets = Presets::default();
-                for (reg, preset) in &function.presets {
-                    match self.fixed(preset) {
-                        Some(value) => presets.fixed.push((*reg, value)),
-                        None => presets.varying.push((*reg, *preset)),
-                    }
+    /// Sorts the presets of the functions that can be reached by whether they are the same for all frames.
+    pub(crate) fn resolve(&mut self, functions: &[Function], reached: &[usize]) {
+        let mut all: Vec<Presets> = functions.iter().map(|_| Presets::default()).collect();
+        for at in reached {
+            for (reg, preset) in &functions[*at].presets {
+                match self.fixed(preset) {
+                    Some(value) => all[*at].fixed.push((*reg, value)),
+                    None => all[*at].varying.push((*reg, *preset)),
                 }
-                presets
-            })
-            .collect();
+            }
+        }
+        self.presets = all;
     }
 
     fn fixed(&self, preset: &Preset) -> Option<u64> {
@@ -115,6 +113,13 @@ impl Setting {
                 } else {
                     address
                 }
+            }
+            Preset::ParamValue { offset, ty, bits } => {
+                let start = *offset as usize;
+                let mut wide = [0; 8];
+                let bytes = launch.params.get(start..start + ty.bytes() as usize)?;
+                wide[..bytes.len()].copy_from_slice(bytes);
+                widen(u64::from_le_bytes(wide), *ty, *bits)
             }
             Preset::Param(offset) => PARAM.wrapping_add_signed(*offset),
             Preset::Function(index) => function_address(*index),

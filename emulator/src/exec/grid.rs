@@ -63,6 +63,12 @@ pub struct Grid {
     stopped: Option<Box<Fault>>,
 }
 
+// Whoever drives a grid may do so from any thread.
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<Grid>();
+};
+
 /// Blocks that run together.
 #[derive(Debug)]
 struct Cluster {

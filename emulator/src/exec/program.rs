@@ -63,6 +63,8 @@ pub struct Kernel {
     /// The instructions in all it can call that the interpreter does not know; a launch fails if
     /// there is one.
     pub unsupported: Vec<Unsupported>,
+    /// The functions that it can call, itself included.
+    pub(crate) reached: Vec<usize>,
     /// The variables in shared memory that it can reach.
     pub(crate) shared: Vec<usize>,
     /// The smallest access it can make of shared memory.
@@ -236,9 +238,12 @@ impl Program {
     /// For each micro-operation that a kernel can reach: its function, and file and line of its source,
     /// or its line in the PTX where there is no file.
     pub(crate) fn reachable_lines(&self, kernel: usize) -> Vec<(u32, &str, Option<String>, u32)> {
-        let reached = super::lower::reached(self.functions(), Self::kernel_function(kernel));
         let mut lines = Vec::new();
-        for function in reached.iter().map(|at| &self.functions()[*at]) {
+        for function in self.kernels()[kernel]
+            .reached
+            .iter()
+            .map(|at| &self.functions()[*at])
+        {
             for pc in function.entry..function.end {
                 let source = self.lowered.sources[pc as usize];
                 let place = source.map(|source| source.place);

@@ -543,7 +543,7 @@ impl<M: GlobalMemory> Execute<'_, '_, M> {
 }
 
 /// Extends a result to a register that is wider than its type.
-fn widen(value: u64, ty: Type, bits: u32) -> u64 {
+pub(crate) fn widen(value: u64, ty: Type, bits: u32) -> u64 {
     if ty.is_signed() && bits > ty.bits() {
         sign_extend(value, ty.bits()).cast_unsigned() & low_bits(bits)
     } else {

@@ -189,7 +189,6 @@ impl Warp {
                 && cluster_phase > phase
             {
                 group.state = State::Ready;
-                group.pc += 1;
             }
         }
         let ready = self
@@ -279,10 +278,15 @@ impl Warp {
                     .map(|lane| self.cluster_phase[lane])
                     .max()
                     .unwrap_or(0);
-                self.groups.push(Group {
-                    state: State::Cluster { phase },
-                    ..here
-                });
+                if cx.cluster.phase > phase {
+                    cx.shared[cx.place.rank as usize].fence(self.place.index as usize);
+                    self.groups.push(next);
+                } else {
+                    self.groups.push(Group {
+                        state: State::Cluster { phase },
+                        ..here
+                    });
+                }
             }
             Op::Sleep => {
                 self.yields = true;

@@ -23,9 +23,10 @@ macro_rules! cu {
 }
 pub(crate) use cu;
 
-/// A device of one's own with its primary context current.
+/// A device of one's own with its primary context current. However slow the machine, nothing runs on it
+/// that nobody waits for.
 pub(crate) fn fresh() -> (Device, Arc<CudaContext>) {
-    with(&Config::default())
+    with(&Config::default().idle(std::time::Duration::from_secs(600)))
 }
 
 pub(crate) fn with(config: &Config) -> (Device, Arc<CudaContext>) {

@@ -157,6 +157,7 @@ impl Subject<'_> {
             }
             Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
             Taken::Optional { elem } => (elem, false),
+            Taken::Strided { .. } => return None,
         };
         let kind = scalar_name(elem)?;
         Some(quote_spanned! {ours()=>
@@ -183,6 +184,14 @@ impl Subject<'_> {
             }
             Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
             Taken::Optional { elem } => (elem, false),
+            Taken::Strided { elem, rank, .. } => {
+                let strided = quote_spanned! {ours()=> #krate::Strided<#elem, { #rank }> };
+                return quote_spanned! {ours()=>
+                    #krate::__private::Pass::Value(::core::option::Option::Some(
+                        <#strided as #krate::KernelArg>::LAYOUT,
+                    ))
+                };
+            }
         };
         let layout = layout(elem);
         let read_only = self.heard.read_only.get(index).copied().unwrap_or(false);

@@ -116,6 +116,16 @@ impl Subject<'_> {
         let (field, view, number) = (&param.ident, view(index), plain(index));
         let align = self.required_align(index);
         match &param.taken {
+            Taken::Strided {
+                elem,
+                rank,
+                written: true,
+            } => quote_spanned! {ours()=>
+                let #view = call.write_strided::<#elem, _, { #rank }>(#number, #align, &mut self.#field)?;
+            },
+            Taken::Strided { elem, rank, .. } => quote_spanned! {ours()=>
+                let #view = call.read_strided::<#elem, _, { #rank }>(#number, #align, &self.#field)?;
+            },
             Taken::Optional { elem } => quote_spanned! {ours()=>
                 let #view = call.read_optional::<#elem>(#number, #align, self.#field)?;
             },
@@ -146,7 +156,10 @@ impl Subject<'_> {
         let asked = param.align.unwrap_or(1).max(hint);
         match (&param.taken, param.taken.known_elem()) {
             (_, Some(elem)) => plain((asked as usize).max(elem.align)).to_token_stream(),
-            (Taken::Slice { elem, .. } | Taken::Optional { elem }, None) => {
+            (
+                Taken::Slice { elem, .. } | Taken::Optional { elem } | Taken::Strided { elem, .. },
+                None,
+            ) => {
                 let own = quote_spanned! {ours()=> ::core::mem::align_of::<#elem>() };
                 let asked = plain(asked);
                 quote_spanned! {ours()=> if #own < #asked { #asked } else { #own } }
@@ -168,13 +181,22 @@ impl Subject<'_> {
         for (index, param) in mentioned {
             let (ident, name) = (&param.ident, unraw(&param.ident));
             match &param.taken {
-                Taken::Slice { .. } | Taken::Optional { .. } => {
+                Taken::Slice { .. } | Taken::Optional { .. } | Taken::Strided { .. } => {
                     let view = view(index);
+                    let seen = match &param.taken {
+                        Taken::Strided { .. } => "StridedOf",
+                        _ => "ViewOf",
+                    };
+                    let seen = Ident::new(seen, ours());
                     bindings.extend(quote_spanned! {ours()=>
-                        let #ident = #krate::__private::ViewOf(#view);
+                        let #ident = #krate::__private::#seen(#view);
                     });
-                    let name = format!("{name}.len()");
-                    values.push(quote_spanned! {ours()=> (#name, &#ident.len()) });
+                    let (name, seen) = match &param.taken {
+                        Taken::Strided { .. } => (format!("the shape of {name}"), "shape"),
+                        _ => (format!("{name}.len()"), "len"),
+                    };
+                    let seen = Ident::new(seen, ours());
+                    values.push(quote_spanned! {ours()=> (#name, &#ident.#seen()) });
                 }
                 Taken::Value {
                     known: Some(Known { counts: true, .. }),
@@ -260,7 +282,11 @@ impl Subject<'_> {
         let spans = arrays.iter().map(|&index| {
             let (number, view) = (plain(index), view(index));
             let written = self.param(index).taken.is_written_array();
-            quote_spanned! {ours()=> (#number, #view, #written) }
+            let span = match &self.param(index).taken {
+                Taken::Strided { .. } => quote_spanned! {ours()=> #view.span() },
+                _ => quote_spanned! {ours()=> #view },
+            };
+            quote_spanned! {ours()=> (#number, #span, #written) }
         });
         quote_spanned! {ours()=> call.disjoint(&[#(#spans),*])?; }
     }
@@ -275,10 +301,16 @@ impl Subject<'_> {
             Taken::Slice {
                 elem,
                 written: true,
+            }
+            | Taken::Strided {
+                elem,
+                written: true,
+                ..
             } => quote_spanned! {ours()=>
                 let #guard = call.acquire_mut::<#elem, _>(#number, &mut self.#field)?;
             },
             Taken::Slice { elem, .. }
+            | Taken::Strided { elem, .. }
             | Taken::Value { ty: elem, .. }
             | Taken::Pointer { elem, .. } => {
                 quote_spanned! {ours()=>
@@ -296,6 +328,10 @@ impl Subject<'_> {
             Taken::Slice { .. } | Taken::Optional { .. } => {
                 let view = view(index);
                 quote_spanned! {ours()=> params.set_pointer(#offset, #view); }
+            }
+            Taken::Strided { .. } => {
+                let view = view(index);
+                quote_spanned! {ours()=> params.set(#offset, #view.value()); }
             }
             Taken::Value { known: None, ty } if self.entry.is_some() || self.later => {
                 let set = set(index, ty);
@@ -387,6 +423,37 @@ impl Subject<'_> {
                         |params, offset, value| {
                             #krate::__private::Params::<#params_size>::set::<#ty>(params, offset, value);
                         }
+                    };
+                }
+            }
+            Taken::Strided { elem, rank, .. } => {
+                let Some(declared) = self.entry.and_then(|entry| entry.params().get(index)) else {
+                    return TokenStream::new();
+                };
+                let class = Ident::new(class(declared.class()), ours());
+                let shown = describe::ty(&param.ty);
+                let (size, align) = (plain(declared.size()), plain(declared.align()));
+                let ptx = declared.to_string();
+                let place = format!("{}:{}", self.file, declared.position().line);
+                let safe = self.outline.safe;
+                let krate = located(krate, at(elem));
+                quote_spanned! {at(elem)=>
+                    const _: () = {
+                        #krate::__private::check_element::<#elem>(#kernel, #number, #name);
+                        #krate::__private::check_layout::<#krate::Strided<#elem, { #rank }>>(
+                            #krate::__private::Expected {
+                                kernel: #kernel,
+                                index: #number,
+                                param: #name,
+                                ty: #shown,
+                                size: #size,
+                                align: #align,
+                                class: #krate::__private::Class::#class,
+                                ptx: #ptx,
+                                place: #place,
+                                safe: #safe,
+                            },
+                        );
                     };
                 }
             }

@@ -351,7 +351,7 @@ impl Argument {
                     format!("`{}`", describe::ty(ty)),
                 )
             }
-            Some(Taken::Slice { elem, written }) => {
+            Some(Taken::Slice { elem, written } | Taken::Strided { elem, written, .. }) => {
                 let span = at(elem);
                 let krate = located(krate, span);
                 let view = if *written {

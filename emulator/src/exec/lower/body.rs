@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use gridcall_ptx::{
-    Code, Declaration, Instruction, Linkage, NameRange, Position, ScalarType, SourcePlace,
-    StateSpace, Statement,
+    Code, Declaration, Instruction, NameRange, Position, ScalarType, SourcePlace, StateSpace,
+    Statement,
 };
 
 use super::super::code::{Dest, Function, Guard, Inst, Op, Passed, Preset, Reg};
@@ -13,6 +13,9 @@ use super::super::types::Type;
 use super::module::Environment;
 use super::names::{Name, Names, Register};
 use super::{Lowered, Refusal, error, instruction, invalid};
+
+/// The most registers or variables that one declaration may make.
+const MOST: u32 = 1 << 20;
 
 /// A micro-operation and where it comes from. Branches hold labels until all are known.
 #[derive(Clone, Debug)]
@@ -203,6 +206,17 @@ impl<'a, 'm> Body<'a, 'm> {
         let ty = scalar(declaration.ty);
         for declared in &declaration.names {
             let size = declared.size.unwrap_or(0);
+            let placed = matches!(
+                declaration.space,
+                StateSpace::Shared | StateSpace::Global | StateSpace::Const
+            );
+            if placed && declared.name.count.is_some() {
+                let message = format!(
+                    "many variables in {} by one name are not supported",
+                    declaration.space
+                );
+                return Err(error(declared.position, message));
+            }
             match declaration.space {
                 StateSpace::Reg => {
                     let Some(ty) = ty else {
@@ -220,18 +234,25 @@ impl<'a, 'm> Body<'a, 'm> {
                     )?;
                 }
                 StateSpace::Local | StateSpace::Param => {
-                    let offset = self.place_local(size, declaration.align, declared.position)?;
                     let is_param = declaration.space == StateSpace::Param;
-                    let size = size as u32;
-                    for name in expand_range(declared.name) {
-                        self.declare_owned(
-                            name,
-                            Name::Local {
-                                offset,
-                                size,
-                                is_param,
-                            },
-                        );
+                    let count = declared.name.count.unwrap_or(1).min(MOST);
+                    let mut members = Vec::new();
+                    for _ in 0..count {
+                        let offset =
+                            self.place_local(size, declaration.align, declared.position)?;
+                        let size = size as u32;
+                        members.push(Name::Local {
+                            offset,
+                            size,
+                            is_param,
+                        });
+                    }
+                    match (declared.name.count, members.pop()) {
+                        (None, Some(only)) => self.names.declare(declared.name.name, only),
+                        (_, last) => {
+                            members.extend(last);
+                            self.names.declare_range(declared.name.name, members);
+                        }
                     }
                 }
                 StateSpace::Shared => {
@@ -258,12 +279,7 @@ impl<'a, 'm> Body<'a, 'm> {
                 }
             }
         }
-        let _ = Linkage::None;
         Ok(())
-    }
-
-    fn declare_owned(&mut self, name: &'a str, what: Name) {
-        self.names.declare(name, what);
     }
 
     fn declare_registers(
@@ -273,7 +289,6 @@ impl<'a, 'm> Body<'a, 'm> {
         vector: u32,
         position: Position,
     ) -> Result<(), LowerError> {
-        const MOST: u32 = 1 << 20;
         let count = name.count.unwrap_or(1);
         if count.saturating_mul(vector) > MOST {
             return Err(error(position, format!("more than {MOST} registers")));
@@ -284,9 +299,11 @@ impl<'a, 'm> Body<'a, 'm> {
             return Ok(());
         }
         let registers: Vec<Register> = (0..count).map(|_| self.new_register(ty.bits())).collect();
-        match (name.count, registers.as_slice()) {
-            (None, [register]) => self.names.declare(name.name, Name::Register(*register)),
-            _ => self.names.declare_range(name.name, registers),
+        if let (None, [register]) = (name.count, registers.as_slice()) {
+            self.names.declare(name.name, Name::Register(*register));
+        } else {
+            let members = registers.into_iter().map(Name::Register).collect();
+            self.names.declare_range(name.name, members);
         }
         Ok(())
     }
@@ -515,8 +532,4 @@ fn expand(names: &[NameRange<'_>]) -> Vec<String> {
         }
     }
     all
-}
-
-fn expand_range(range: NameRange<'_>) -> Vec<&str> {
-    vec![range.name]
 }

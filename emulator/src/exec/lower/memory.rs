@@ -4,7 +4,9 @@ use gridcall_ptx::{Address, Base, Operand};
 
 use super::super::alu::Modifiers;
 use super::super::atomic::{AtomicKind, AtomicOp};
-use super::super::code::{Atomic, CopyAsync, Dest, Flag, Load, Op, Ordering, Reg, Store, Target};
+use super::super::code::{
+    Atomic, CopyAsync, Dest, Flag, Load, Op, Ordering, Preset, Reg, Store, Target,
+};
 use super::super::space::Space;
 use super::super::types::{Kind, Type};
 use super::body::Body;
@@ -137,6 +139,19 @@ impl Body<'_, '_> {
                 || end > i64::from(self.environment.param_bytes(self.function.name.as_str()))
             {
                 return invalid("a load behind the kernel's parameters");
+            }
+            if let [to] = to[..]
+                && matches!(to.reg, Reg::W(_) | Reg::D(_))
+                && let Ok(offset) = u32::try_from(offset)
+            {
+                let preset = Preset::ParamValue {
+                    offset,
+                    ty,
+                    bits: to.bits,
+                };
+                let from = self.preset(preset, to.reg.bits());
+                self.emit(Op::Move { to: to.reg, from });
+                return Ok(());
             }
             self.emit(Op::LoadParam(Box::new(Load {
                 target,
@@ -412,7 +427,7 @@ impl Body<'_, '_> {
         match (opcode, operands) {
             ("createpolicy", [to, ..]) => {
                 let to = self.dest(to, Type::B64)?;
-                let zero = self.preset(super::super::code::Preset::Bits(0), 64);
+                let zero = self.preset(Preset::Bits(0), 64);
                 self.emit(Op::Move {
                     to: to.reg,
                     from: zero,

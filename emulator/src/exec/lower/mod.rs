@@ -16,7 +16,7 @@ mod registers;
 mod synchronise;
 
 pub(super) use body::Draft;
-pub(super) use module::{lower, reached};
+pub(super) use module::lower;
 
 use super::program::LowerError;
 use gridcall_ptx::Position;

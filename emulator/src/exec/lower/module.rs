@@ -606,13 +606,14 @@ fn kernels(
                     .min()
                     .unwrap_or(4)
                     .max(1),
+                reached,
             }
         })
         .collect()
 }
 
 /// All functions that one can call, itself included.
-pub(crate) fn reached(functions: &[Function], from: usize) -> Vec<usize> {
+fn reached(functions: &[Function], from: usize) -> Vec<usize> {
     let mut seen = vec![false; functions.len()];
     let mut left = vec![from];
     let mut all = Vec::new();

@@ -45,7 +45,7 @@ pub(super) enum Name {
 #[derive(Clone, Debug, Default)]
 struct Scope<'a> {
     names: HashMap<&'a str, Name>,
-    ranges: HashMap<&'a str, Vec<Register>>,
+    ranges: HashMap<&'a str, Vec<Name>>,
 }
 
 /// The scopes that are open, innermost last.
@@ -70,9 +70,9 @@ impl<'a> Names<'a> {
     }
 
     /// Declares `name` followed by each number.
-    pub(super) fn declare_range(&mut self, name: &'a str, registers: Vec<Register>) {
+    pub(super) fn declare_range(&mut self, name: &'a str, members: Vec<Name>) {
         if let Some(scope) = self.scopes.last_mut() {
-            scope.ranges.insert(name, registers);
+            scope.ranges.insert(name, members);
         }
     }
 
@@ -96,9 +96,10 @@ impl Scope<'_> {
             if number.len() > 1 && number.starts_with('0') {
                 return None;
             }
-            let registers = self.ranges.get(stem)?;
-            let register = registers.get(number.parse::<usize>().ok()?)?;
-            Some(Name::Register(*register))
+            self.ranges
+                .get(stem)?
+                .get(number.parse::<usize>().ok()?)
+                .cloned()
         })
     }
 }

@@ -1,0 +1,90 @@
+//! Kernels for Python: each function takes arrays of CuPy, PyTorch or any library that speaks
+//! DLPack or has `__cuda_array_interface__`, as they are, and launches on the stream on which the
+//! library of the array that is written works now.
+
+mod bench;
+mod device_array;
+mod kernels;
+
+use gridcall::{
+    cover,
+    python::{PyArray, PyStream, launch_stream, stream_of},
+};
+use pyo3::prelude::*;
+
+/// y ← a·x + y, in place.
+#[pyfunction]
+fn saxpy(a: f32, x: PyArray<'_>, mut y: PyArray<'_>) -> PyResult<()> {
+    let stream = stream_of(&y)?;
+    let n = u32::try_from(y.size())?;
+    kernels::saxpy(&stream, cover(n), n, a, &x, &mut y)?;
+    Ok(())
+}
+
+/// y ← a·x + y on a stream of any library that has `__cuda_stream__`, of device 0.
+#[pyfunction]
+fn saxpy_on(stream: PyStream<'_>, a: f32, x: PyArray<'_>, mut y: PyArray<'_>) -> PyResult<()> {
+    let stream = launch_stream(&stream, 0)?;
+    let n = u32::try_from(y.size())?;
+    kernels::saxpy(&stream, cover(n), n, a, &x, &mut y)?;
+    Ok(())
+}
+
+/// out ← x, both contiguous.
+#[pyfunction]
+fn copy(x: PyArray<'_>, mut out: PyArray<'_>) -> PyResult<()> {
+    let stream = stream_of(&out)?;
+    let n = i32::try_from(out.size())?;
+    kernels::copy(&stream, cover(n), &x, &mut out, n)?;
+    Ok(())
+}
+
+/// y ← a·y, in place.
+#[pyfunction]
+fn scale(mut y: PyArray<'_>, a: f32) -> PyResult<()> {
+    let stream = stream_of(&y)?;
+    let n = i32::try_from(y.size())?;
+    kernels::scale(&stream, cover(n), &mut y, a, n)?;
+    Ok(())
+}
+
+/// out ← a + b for matrices that lie as they like: transposed, sliced, flipped, broadcast.
+#[pyfunction]
+fn add(a: PyArray<'_>, b: PyArray<'_>, mut out: PyArray<'_>) -> PyResult<()> {
+    let stream = stream_of(&out)?;
+    let (rows, columns) = match *out.shape()? {
+        [rows, columns] => (rows, columns),
+        // The launch says what it takes.
+        _ => (0, 0),
+    };
+    kernels::add_2d(&stream, cover((columns, rows)), &a, &b, &mut out)?;
+    Ok(())
+}
+
+/// A kernel of four parameters that does nothing, for benchmarks.
+#[pyfunction]
+fn nothing(x: PyArray<'_>, mut y: PyArray<'_>, a: f32, n: i32) -> PyResult<()> {
+    let stream = stream_of(&y)?;
+    kernels::empty4(&stream, (1, 32), &x, &mut y, a, n)?;
+    Ok(())
+}
+
+/// Why there is no device, or None.
+#[pyfunction]
+fn why_no_device() -> Option<String> {
+    gridcall::device(0).err().map(|error| error.to_string())
+}
+
+#[pymodule(gil_used = false)]
+fn gridcall_example(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<device_array::DeviceArray>()?;
+    module.add_function(wrap_pyfunction!(saxpy, module)?)?;
+    module.add_function(wrap_pyfunction!(saxpy_on, module)?)?;
+    module.add_function(wrap_pyfunction!(copy, module)?)?;
+    module.add_function(wrap_pyfunction!(scale, module)?)?;
+    module.add_function(wrap_pyfunction!(add, module)?)?;
+    module.add_function(wrap_pyfunction!(nothing, module)?)?;
+    module.add_function(wrap_pyfunction!(why_no_device, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::measure, module)?)?;
+    Ok(())
+}

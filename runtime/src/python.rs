@@ -1,0 +1,158 @@
+//! Launching from functions that are exported to Python.
+//!
+//! [`PyArray`] is an argument of such a function, whatever library its array is of, and of a kernel:
+//!
+//! ```no_run
+//! use gridcall::{cover, kernel, python::{PyArray, stream_of}};
+//! use pyo3::PyResult;
+//!
+//! #[kernel(ptx = "../kernels/vector.ptx")]
+//! unsafe extern "C" {
+//!     #[requires(x.len() >= n, y.len() >= n)]
+//!     safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);
+//! }
+//!
+//! // With #[pyfunction].
+//! fn axpy(a: f32, x: PyArray<'_>, mut y: PyArray<'_>) -> PyResult<()> {
+//!     let stream = stream_of(&y)?;
+//!     let n = u32::try_from(y.size())?;
+//!     saxpy(&stream, cover(n), n, a, &x, &mut y)?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! An error of a launch becomes an exception: `TypeError` for another element type, `ValueError` for
+//! arguments that do not fit, `RuntimeError` for what the driver refuses.
+
+use std::{cell::RefCell, ffi::c_void, marker::PhantomData, ops::Deref, sync::Arc};
+
+use cudarc::driver::{CudaStream, sys};
+use gridcall_view::{ForeignStream, Place, ViewErrorKind};
+use pyo3::{
+    PyErr,
+    exceptions::{PyRuntimeError, PyTypeError, PyValueError},
+};
+
+pub use gridcall_view::python::{PyArray, PyStream};
+
+use crate::{ArgumentError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind, device};
+
+/// A stream of a Python library, to launch on. The library owns it.
+#[derive(Debug)]
+pub struct LaunchStream<'py> {
+    stream: Arc<CudaStream>,
+    library: PhantomData<&'py ()>,
+}
+
+impl Deref for LaunchStream<'_> {
+    type Target = CudaStream;
+
+    #[inline]
+    fn deref(&self) -> &CudaStream {
+        &self.stream
+    }
+}
+
+/// The stream on which an array's library works now: on it a launch with that library's arrays
+/// waits for nothing and nothing waits for it. Of a library that told no stream, the legacy
+/// default stream.
+///
+/// # Errors
+///
+/// If the array's device cannot be opened.
+pub fn stream_of<'py>(array: &PyArray<'py>) -> Result<LaunchStream<'py>, LoadError> {
+    let ordinal = match array.place() {
+        Some(Place::Device(device) | Place::Context { device, .. }) => device,
+        // An array that no kernel can take is refused by the launch, which says why.
+        _ => 0,
+    };
+    let stream = array.stream().unwrap_or(ForeignStream::LEGACY_DEFAULT);
+    borrow(stream, ordinal)
+}
+
+/// A stream object of a Python library, on the device of `ordinal`.
+///
+/// # Errors
+///
+/// If the device cannot be opened, or the stream is of another one.
+pub fn launch_stream<'py>(
+    stream: &PyStream<'py>,
+    ordinal: usize,
+) -> Result<LaunchStream<'py>, LoadError> {
+    let context = device(ordinal)?;
+    let raw = stream.stream().raw();
+    // The legacy and the per-thread stream are of whatever context is current.
+    if raw.addr() > 2 {
+        let mut found = std::ptr::null_mut();
+        // SAFETY: the object keeps the stream; `found` takes the answer.
+        let code = unsafe { sys::cuStreamGetCtx(raw.cast(), &raw mut found) };
+        if code.result().is_err() || found != context.cu_ctx() {
+            return Err(LoadErrorKind::OtherStream { ordinal }.into());
+        }
+    }
+    let ordinal = i32::try_from(ordinal).unwrap_or(i32::MAX);
+    borrow(stream.stream(), ordinal)
+}
+
+/// A handle and the stream that was made of it.
+type Wrapped = (*mut c_void, i32, Arc<CudaStream>);
+
+fn borrow<'py>(stream: ForeignStream, ordinal: i32) -> Result<LaunchStream<'py>, LoadError> {
+    thread_local! {
+        /// The streams of this thread's last launches. A handle that was used again for another
+        /// stream makes no difference: cudarc keeps nothing but the handle.
+        static LAST: RefCell<Vec<Wrapped>> = const { RefCell::new(Vec::new()) };
+    }
+    const KEPT: usize = 16;
+    let raw = stream.raw();
+    LAST.with(|last| {
+        let mut last = last.borrow_mut();
+        let known = last
+            .iter()
+            .find(|(handle, device, _)| *handle == raw && *device == ordinal);
+        let stream = match known {
+            Some((_, _, stream)) => stream.clone(),
+            None => {
+                let context = device(usize::try_from(ordinal).unwrap_or(usize::MAX))?;
+                // SAFETY: the stream is of the device's primary context, in which Python's
+                // libraries work, and lives while its library works on it or its object is held.
+                let stream = unsafe { context.wrap_borrowed_stream(raw.cast()) };
+                if last.len() == KEPT {
+                    last.remove(0);
+                }
+                last.push((raw, ordinal, stream.clone()));
+                stream
+            }
+        };
+        Ok(LaunchStream {
+            stream,
+            library: PhantomData,
+        })
+    })
+}
+
+impl From<LoadError> for PyErr {
+    #[cold]
+    fn from(error: LoadError) -> PyErr {
+        PyRuntimeError::new_err(error.to_string())
+    }
+}
+
+impl From<LaunchError> for PyErr {
+    #[cold]
+    fn from(error: LaunchError) -> PyErr {
+        let text = error.to_string();
+        match error.kind() {
+            LaunchErrorKind::Argument {
+                error: ArgumentError::View(view),
+                ..
+            } if matches!(view.kind(), ViewErrorKind::WrongType { .. }) => {
+                PyTypeError::new_err(text)
+            }
+            LaunchErrorKind::Argument { .. }
+            | LaunchErrorKind::Requirement { .. }
+            | LaunchErrorKind::Geometry(_) => PyValueError::new_err(text),
+            _ => PyRuntimeError::new_err(text),
+        }
+    }
+}

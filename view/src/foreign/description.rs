@@ -1,0 +1,99 @@
+//! What is known of an array of another library, once its own words have been read and checked.
+
+use super::Dims;
+use crate::{DType, Element, Place, View, ViewError};
+
+/// An array that has been looked at: where it is, of what, and how it lies.
+#[derive(Clone, Debug)]
+pub(crate) struct Description {
+    pub(crate) pointer: u64,
+    pub(crate) len: usize,
+    pub(crate) dtype: DType,
+    pub(crate) dims: Dims,
+    pub(crate) contiguous: bool,
+    pub(crate) place: Place,
+    pub(crate) read_only: bool,
+}
+
+impl Description {
+    /// Checks that the array is one: that its length and its addresses are numbers.
+    #[inline]
+    pub(crate) fn new(
+        pointer: u64,
+        dtype: DType,
+        dims: Dims,
+        place: Place,
+        read_only: bool,
+    ) -> Result<Description, ViewError> {
+        let Some(len) = dims.len() else {
+            return Err(too_large(&dims));
+        };
+        if len > 0 {
+            let size = dtype.size() as i128;
+            let Some((below, above)) = dims.reach() else {
+                return Err(too_large(&dims));
+            };
+            if pointer == 0 {
+                return Err(ViewError::other(format!(
+                    "the array has {len} elements and a null pointer; it is not allocated, or has been freed"
+                )));
+            }
+            let first = i128::from(pointer) + below as i128 * size;
+            let end = i128::from(pointer) + (above as i128 + 1) * size;
+            if first < 0 || end > i128::from(u64::MAX) {
+                return Err(too_large(&dims));
+            }
+        }
+        let contiguous = View::strided(pointer, dims.shape(), dims.strides(), place)
+            .is_some_and(|view| view.is_contiguous());
+        Ok(Description {
+            pointer,
+            len,
+            dtype,
+            dims,
+            contiguous,
+            place,
+            read_only,
+        })
+    }
+
+    /// The view of elements that are known to be of the asked type.
+    #[inline(always)]
+    pub(crate) fn view(&self) -> View<'_> {
+        let view = View::known(
+            self.pointer,
+            self.len,
+            self.dims.shape(),
+            self.dims.strides(),
+            self.contiguous,
+            self.place,
+        );
+        if self.read_only {
+            view.read_only()
+        } else {
+            view
+        }
+    }
+
+    /// The view for a kernel that takes elements of `T`; `cure` says what to do if they are others.
+    #[inline(always)]
+    pub(crate) fn view_of<T: Element>(
+        &self,
+        refuse: impl FnOnce(DType, DType) -> ViewError,
+    ) -> Result<View<'_>, ViewError> {
+        if self.dtype == T::DTYPE {
+            Ok(self.view())
+        } else {
+            Err(refuse(T::DTYPE, self.dtype))
+        }
+    }
+}
+
+#[cold]
+fn too_large(dims: &Dims) -> ViewError {
+    ViewError::other(format!(
+        "its owner says that it has shape {:?} and strides {:?}, which reach beyond all addresses",
+        dims.shape(),
+        dims.strides()
+    ))
+}

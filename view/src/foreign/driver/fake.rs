@@ -1,0 +1,211 @@
+//! A driver that only writes down what it is asked for, so that tests can read the order.
+
+use std::{
+    ffi::{CStr, c_char, c_int, c_uint, c_void},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use super::{Code, Driver};
+
+static ON: AtomicBool = AtomicBool::new(false);
+static CALLS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+static EVENTS: AtomicUsize = AtomicUsize::new(0x100);
+/// Whether the device is still at work, for all that asks.
+static BUSY: AtomicBool = AtomicBool::new(false);
+/// The function that fails, by name.
+static FAILING: Mutex<Option<&'static str>> = Mutex::new(None);
+
+pub(crate) const CONTEXT: usize = 0xc0;
+
+/// The fake is on while it lives; one test at a time.
+pub(crate) struct Session(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
+pub(crate) fn session() -> Session {
+    static ONE: Mutex<()> = Mutex::new(());
+    let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    lock(&CALLS).clear();
+    *lock(&FAILING) = None;
+    BUSY.store(false, Ordering::SeqCst);
+    ON.store(true, Ordering::SeqCst);
+    Session(one)
+}
+
+#[expect(
+    clippy::unused_self,
+    reason = "the session is what makes the statics one test's own"
+)]
+impl Session {
+    /// What was asked for since the last time, but for contexts.
+    pub(crate) fn calls(&self) -> Vec<String> {
+        std::mem::take(&mut *lock(&CALLS))
+    }
+
+    /// Writes nothing down any more, for tests that ask for much.
+    pub(crate) fn quiet(&self) {
+        ON.store(false, Ordering::SeqCst);
+    }
+
+    pub(crate) fn busy(&self, busy: bool) {
+        BUSY.store(busy, Ordering::SeqCst);
+    }
+
+    pub(crate) fn fail(&self, function: Option<&'static str>) {
+        *lock(&FAILING) = function;
+    }
+
+    /// Counts the events that were made.
+    pub(crate) fn events_made(&self) -> usize {
+        EVENTS.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        BUSY.store(false, Ordering::SeqCst);
+        ON.store(false, Ordering::SeqCst);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn log(function: &'static str, call: impl FnOnce() -> String) -> Code {
+    if *lock(&FAILING) == Some(function) {
+        return Code(999);
+    }
+    if ON.load(Ordering::SeqCst) {
+        lock(&CALLS).push(call());
+    }
+    Code::SUCCESS
+}
+
+/// Always this one in tests: nothing here needs a device.
+pub(super) static FAKE: Driver = Driver {
+    ctx_push_current,
+    ctx_pop_current,
+    ctx_synchronize,
+    #[cfg(feature = "pyo3")]
+    device_get_count,
+    #[cfg(feature = "pyo3")]
+    pointer_get_attribute,
+    device_get,
+    primary_ctx_retain,
+    primary_ctx_release,
+    stream_get_ctx,
+    stream_wait_event,
+    event_create,
+    event_record,
+    event_query,
+    event_synchronize,
+    event_destroy,
+    get_error_name: error_text,
+    get_error_string: error_text,
+    _library: None,
+};
+
+unsafe extern "C" fn ctx_push_current(_: *mut c_void) -> Code {
+    Code::SUCCESS
+}
+
+unsafe extern "C" fn ctx_pop_current(_: *mut *mut c_void) -> Code {
+    Code::SUCCESS
+}
+
+unsafe extern "C" fn ctx_synchronize() -> Code {
+    log("ctx_synchronize", || "synchronize the context".to_owned())
+}
+
+#[cfg(feature = "pyo3")]
+unsafe extern "C" fn device_get_count(count: *mut c_int) -> Code {
+    // SAFETY: the caller provides the place.
+    unsafe { *count = 2 };
+    Code::SUCCESS
+}
+
+/// Addresses say what they are: from 0xd000 on of device 1, from 0xe000 on of the host, from
+/// 0xf000 on managed, from 0x10000 on of nobody; below of device 0.
+#[cfg(feature = "pyo3")]
+unsafe extern "C" fn pointer_get_attribute(
+    value: *mut c_void,
+    attribute: c_uint,
+    pointer: u64,
+) -> Code {
+    let answer: u32 = match (attribute, pointer >> 12) {
+        (_, 0x10..) => return Code(1),
+        (2, 0xe) | (8, 0xf) | (9, 0xd) => 1,
+        (2, _) => 2,
+        _ => 0,
+    };
+    // SAFETY: the caller provides the place, of four bytes for all that is asked here.
+    unsafe { *value.cast() = answer };
+    Code::SUCCESS
+}
+
+unsafe extern "C" fn device_get(device: *mut c_int, ordinal: c_int) -> Code {
+    // SAFETY: the caller provides the place.
+    unsafe { *device = ordinal };
+    Code::SUCCESS
+}
+
+unsafe extern "C" fn primary_ctx_retain(context: *mut *mut c_void, _: c_int) -> Code {
+    // SAFETY: the caller provides the place.
+    unsafe { *context = std::ptr::without_provenance_mut(CONTEXT) };
+    Code::SUCCESS
+}
+
+unsafe extern "C" fn primary_ctx_release(_: c_int) -> Code {
+    Code::SUCCESS
+}
+
+unsafe extern "C" fn stream_get_ctx(_: *mut c_void, context: *mut *mut c_void) -> Code {
+    // SAFETY: the caller provides the place.
+    unsafe { *context = std::ptr::without_provenance_mut(CONTEXT) };
+    Code::SUCCESS
+}
+
+unsafe extern "C" fn stream_wait_event(stream: *mut c_void, _: *mut c_void, _: c_uint) -> Code {
+    log("stream_wait_event", || {
+        format!("{:#x} waits", stream.addr())
+    })
+}
+
+unsafe extern "C" fn event_create(event: *mut *mut c_void, _: c_uint) -> Code {
+    let number = EVENTS.fetch_add(1, Ordering::SeqCst);
+    // SAFETY: the caller provides the place.
+    unsafe { *event = std::ptr::without_provenance_mut(number) };
+    Code::SUCCESS
+}
+
+unsafe extern "C" fn event_record(_: *mut c_void, stream: *mut c_void) -> Code {
+    log("event_record", || format!("record on {:#x}", stream.addr()))
+}
+
+unsafe extern "C" fn event_query(_: *mut c_void) -> Code {
+    if BUSY.load(Ordering::SeqCst) {
+        Code::NOT_READY
+    } else {
+        Code::SUCCESS
+    }
+}
+
+unsafe extern "C" fn event_synchronize(_: *mut c_void) -> Code {
+    while BUSY.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+    Code::SUCCESS
+}
+
+unsafe extern "C" fn event_destroy(_: *mut c_void) -> Code {
+    Code::SUCCESS
+}
+
+unsafe extern "C" fn error_text(_: Code, text: *mut *const c_char) -> Code {
+    const TEXT: &CStr = c"a failure of the test";
+    // SAFETY: the caller provides the place.
+    unsafe { *text = TEXT.as_ptr() };
+    Code::SUCCESS
+}

@@ -1,0 +1,224 @@
+//! Events of the driver: one to join two streams with, and one for each use that must be waited
+//! for later.
+//!
+//! An event dies with its context, and using it then is undefined. So the primary context of a
+//! device is retained, for good, before the first event is made in it.
+
+use std::{
+    cell::RefCell,
+    ffi::c_void,
+    ptr,
+    sync::{Mutex, PoisonError},
+};
+
+use super::driver::{Code, Driver, driver};
+use crate::ViewError;
+
+/// A context by its `CUcontext`, with the ordinal of its device.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Context {
+    pub(crate) raw: *mut c_void,
+    pub(crate) device: i32,
+}
+
+// SAFETY: a handle of the driver, whose functions may be called from any thread.
+unsafe impl Send for Context {}
+
+/// A stream by its `CUstream`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Raw(pub(crate) *mut c_void);
+
+/// An event that this crate owns. Without timing; a host thread that waits for it sleeps.
+pub(crate) struct Event {
+    raw: *mut c_void,
+    context: Context,
+}
+
+// SAFETY: a handle of the driver, whose functions may be called from any thread.
+unsafe impl Send for Event {}
+
+impl Event {
+    /// `CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING`.
+    const FLAGS: u32 = 1 | 2;
+
+    fn new(context: Context) -> Result<Event, ViewError> {
+        let driver = driver()?;
+        pin(driver, context);
+        within(driver, context, || {
+            let mut raw = ptr::null_mut();
+            // SAFETY: `raw` takes the answer; a context is current.
+            let code = unsafe { (driver.event_create)(&raw mut raw, Event::FLAGS) };
+            driver.check("cuEventCreate", code)?;
+            Ok(Event { raw, context })
+        })
+    }
+
+    /// An event that is done when all that is enqueued on `stream`, a stream of `context`, is.
+    pub(crate) fn recorded(context: Context, stream: Raw) -> Result<Event, ViewError> {
+        let event = Event::new(context)?;
+        event.record(stream)?;
+        Ok(event)
+    }
+
+    pub(crate) fn context(&self) -> Context {
+        self.context
+    }
+
+    /// Lets the event stand for all that is enqueued on `stream`, of its context, by now.
+    pub(crate) fn record(&self, stream: Raw) -> Result<(), ViewError> {
+        let driver = driver()?;
+        // The legacy and the per-thread stream have no context of their own but the current one.
+        within(driver, self.context, || {
+            // SAFETY: event and stream are of one context, by whoever made the event.
+            let code = unsafe { (driver.event_record)(self.raw, stream.0) };
+            driver.check("cuEventRecord", code)
+        })
+    }
+
+    /// Makes `stream` wait for the event.
+    pub(crate) fn hold_back(&self, stream: Raw) -> Result<(), ViewError> {
+        let driver = driver()?;
+        // SAFETY: the event was recorded; the stream is alive by whoever named it.
+        let code = unsafe { (driver.stream_wait_event)(stream.0, self.raw, 0) };
+        driver.check("cuStreamWaitEvent", code)
+    }
+
+    /// Whether nothing is left to wait for. An event that fails is done too: its context is
+    /// broken, and nothing runs there any more.
+    pub(crate) fn is_done(&self) -> bool {
+        let Ok(driver) = driver() else { return true };
+        // SAFETY: the event is ours and its context pinned.
+        unsafe { (driver.event_query)(self.raw) != Code::NOT_READY }
+    }
+
+    /// Runs `call` while the event's context is current, or without, if that is gone.
+    pub(crate) fn in_context(&self, call: impl FnOnce()) {
+        let mut call = Some(call);
+        if let Ok(driver) = driver() {
+            // A failure to make it current leaves the call to be made without.
+            let _ = within(driver, self.context, || {
+                if let Some(call) = call.take() {
+                    call();
+                }
+                Ok(())
+            });
+        }
+        if let Some(call) = call {
+            call();
+        }
+    }
+
+    /// Sleeps until the event is done.
+    pub(crate) fn wait(&self) {
+        let Ok(driver) = driver() else { return };
+        // A failure means that nothing runs there any more.
+        let _ = within(driver, self.context, || {
+            // SAFETY: the event is ours and its context pinned.
+            let code = unsafe { (driver.event_synchronize)(self.raw) };
+            driver.check("cuEventSynchronize", code)
+        });
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if let Ok(driver) = driver() {
+            // SAFETY: the event is ours and not used again. One that is still being recorded or
+            // waited for is destroyed by the driver when that is over.
+            let _ = unsafe { (driver.event_destroy)(self.raw) };
+        }
+    }
+}
+
+/// Makes `later` wait for all that is enqueued on `earlier`. `contexts` are theirs.
+pub(crate) fn join(earlier: (Context, Raw), later: Raw) -> Result<(), ViewError> {
+    thread_local! {
+        /// What a wait has been enqueued for may be recorded anew, so each thread needs one event
+        /// for each context.
+        static SCRATCH: RefCell<Vec<Event>> = const { RefCell::new(Vec::new()) };
+    }
+    let (context, stream) = earlier;
+    SCRATCH.with(|scratch| {
+        let mut scratch = scratch.borrow_mut();
+        let position = scratch.iter().position(|event| event.context == context);
+        let position = match position {
+            Some(position) => position,
+            None => {
+                scratch.push(Event::new(context)?);
+                scratch.len() - 1
+            }
+        };
+        let event = &scratch[position];
+        let joined = event.record(stream).and_then(|()| event.hold_back(later));
+        if joined.is_err() {
+            // The context may have been reset, and the event with it.
+            scratch.swap_remove(position);
+        }
+        joined
+    })
+}
+
+/// Waits for all that runs in a context, where events have failed. A failure means that nothing
+/// runs there any more.
+#[cold]
+pub(crate) fn synchronize(context: Context) {
+    let Ok(driver) = driver() else { return };
+    let _ = within(driver, context, || {
+        // SAFETY: a context is current.
+        let code = unsafe { (driver.ctx_synchronize)() };
+        driver.check("cuCtxSynchronize", code)
+    });
+}
+
+/// The context of a stream that has one of its own.
+pub(crate) fn context_of(stream: Raw, device: i32) -> Result<Context, ViewError> {
+    let driver = driver()?;
+    let mut raw = ptr::null_mut();
+    // SAFETY: the stream is alive by whoever named it; `raw` takes the answer.
+    let code = unsafe { (driver.stream_get_ctx)(stream.0, &raw mut raw) };
+    driver.check("cuStreamGetCtx", code)?;
+    Ok(Context { raw, device })
+}
+
+/// Runs `call` while `context` is current.
+fn within<R>(
+    driver: &Driver,
+    context: Context,
+    call: impl FnOnce() -> Result<R, ViewError>,
+) -> Result<R, ViewError> {
+    // SAFETY: the context is alive: that of a borrowed stream, or pinned.
+    let code = unsafe { (driver.ctx_push_current)(context.raw) };
+    driver.check("cuCtxPushCurrent", code)?;
+    let result = call();
+    let mut popped = ptr::null_mut();
+    // SAFETY: pops what was pushed.
+    let code = unsafe { (driver.ctx_pop_current)(&raw mut popped) };
+    let popped = driver.check("cuCtxPopCurrent", code);
+    result.and_then(|result| popped.map(|()| result))
+}
+
+/// Keeps a primary context alive for good; of others, their makers have charge.
+fn pin(driver: &Driver, context: Context) {
+    static PINNED: Mutex<Vec<(i32, usize)>> = Mutex::new(Vec::new());
+    let mut pinned = PINNED.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (context.device, context.raw.addr());
+    if pinned.contains(&key) {
+        return;
+    }
+    let mut device = 0;
+    // SAFETY: `device` takes the answer.
+    if unsafe { (driver.device_get)(&raw mut device, context.device) } != Code::SUCCESS {
+        return;
+    }
+    let mut primary = ptr::null_mut();
+    // SAFETY: `primary` takes the answer.
+    if unsafe { (driver.primary_ctx_retain)(&raw mut primary, device) } != Code::SUCCESS {
+        return;
+    }
+    if primary == context.raw {
+        pinned.push(key);
+    } else {
+        // SAFETY: it was retained a moment ago.
+        unsafe { (driver.primary_ctx_release)(device) };
+    }
+}

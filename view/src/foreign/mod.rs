@@ -1,0 +1,27 @@
+//! What all arrays of other libraries share: how their work is ordered with a launch, and when
+//! their owners may be let go.
+//!
+//! Knows the driver by its handles and a dozen functions; no binding.
+
+mod description;
+mod dims;
+mod driver;
+mod event;
+mod order;
+#[cfg(feature = "pyo3")]
+mod place;
+mod release;
+
+pub use order::{ForeignStream, Order};
+
+pub(crate) use description::Description;
+pub(crate) use dims::Dims;
+pub(crate) use order::Joined;
+#[cfg(feature = "pyo3")]
+pub(crate) use place::{one_device, place_of};
+#[cfg(feature = "pyo3")]
+pub(crate) use release::release_done;
+pub(crate) use release::{Owner, Uses};
+
+#[cfg(test)]
+pub(crate) use driver::fake;

@@ -1,0 +1,225 @@
+//! How the work of a foreign array's owner is ordered with a launch.
+
+use std::{
+    ffi::c_void,
+    num::NonZero,
+    thread::{self, ThreadId},
+};
+
+use super::event::{self, Context, Raw};
+use crate::{StreamRef, ViewError};
+
+/// Where the owner of a foreign array works on it, as the array's protocol says or the caller
+/// vouches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Order {
+    /// The owner works on this stream. A launch on another one waits for what is enqueued there,
+    /// and what is enqueued there later waits for the launch; a launch on this stream needs
+    /// nothing. The host never waits.
+    Stream(ForeignStream),
+    /// Nothing has to be waited for, now and later: the owner does nothing with the array any
+    /// more, or whoever passes it has seen to the order.
+    Settled,
+}
+
+/// A stream of another library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignStream {
+    /// The `CUstream`; the legacy default stream is 1.
+    raw: NonZero<usize>,
+    /// The per-thread default stream is another one for each thread.
+    thread: Option<ThreadId>,
+}
+
+/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`.
+const LEGACY: NonZero<usize> = NonZero::<usize>::MIN;
+const PER_THREAD: NonZero<usize> = LEGACY.saturating_add(1);
+
+impl ForeignStream {
+    /// The legacy default stream.
+    pub const LEGACY_DEFAULT: ForeignStream = ForeignStream {
+        raw: LEGACY,
+        thread: None,
+    };
+
+    /// The calling thread's own default stream.
+    #[must_use]
+    pub fn per_thread_default() -> ForeignStream {
+        ForeignStream {
+            raw: PER_THREAD,
+            thread: Some(thread::current().id()),
+        }
+    }
+
+    /// A stream by its `CUstream`: 0 and 1 are the legacy default stream, 2 the calling thread's.
+    ///
+    /// # Safety
+    ///
+    /// The stream must live as long as anything that is made with this.
+    #[must_use]
+    #[inline]
+    pub unsafe fn from_raw(stream: *mut c_void) -> ForeignStream {
+        match NonZero::new(stream.addr()) {
+            None | Some(LEGACY) => ForeignStream::LEGACY_DEFAULT,
+            Some(PER_THREAD) => ForeignStream::per_thread_default(),
+            Some(raw) => ForeignStream { raw, thread: None },
+        }
+    }
+
+    /// The `CUstream`: 1 for the legacy default stream, 2 for the thread's own.
+    #[must_use]
+    pub const fn raw(&self) -> *mut c_void {
+        std::ptr::without_provenance_mut(self.raw.get())
+    }
+
+    /// Whether this is the launching stream.
+    #[inline(always)]
+    fn is(self, stream: *mut c_void) -> bool {
+        self.raw == NonZero::new(stream.addr()).unwrap_or(LEGACY) && self.is_reachable()
+    }
+
+    /// Whether the handle means on the calling thread what it meant where it was made.
+    #[inline(always)]
+    fn is_reachable(self) -> bool {
+        self.thread
+            .is_none_or(|thread| thread == thread::current().id())
+    }
+
+    /// The context of the stream, where `current` is the launching stream's.
+    fn context(self, current: Context) -> Result<Context, ViewError> {
+        match self.raw {
+            LEGACY | PER_THREAD => Ok(current),
+            _ => event::context_of(Raw(self.raw()), current.device),
+        }
+    }
+}
+
+impl Order {
+    /// The order that the `stream` argument of DLPack's `__dlpack__` stands for on CUDA: `None` and
+    /// 1 are the legacy default stream, 2 the calling thread's, -1 asks for none.
+    ///
+    /// # Errors
+    ///
+    /// If it is 0, which the protocol disallows, or less than -1.
+    ///
+    /// # Safety
+    ///
+    /// As for [`ForeignStream::from_raw`].
+    pub unsafe fn from_dlpack_stream(stream: Option<i64>) -> Result<Order, ViewError> {
+        match stream {
+            None => Ok(Order::Stream(ForeignStream::LEGACY_DEFAULT)),
+            Some(-1) => Ok(Order::Settled),
+            Some(0) => Err(ViewError::other(
+                "DLPack does not allow stream 0, since it may mean two streams; pass 1 for the legacy default stream, 2 for the thread's own",
+            )),
+            // SAFETY: passed on to the caller.
+            Some(handle) => unsafe { from_handle(handle) },
+        }
+    }
+
+    /// The order that the `stream` of a CUDA array interface stands for: missing or `None` needs
+    /// nothing, 1 is the legacy default stream, 2 the calling thread's.
+    ///
+    /// # Errors
+    ///
+    /// If it is 0, which the interface disallows, or negative.
+    ///
+    /// # Safety
+    ///
+    /// As for [`ForeignStream::from_raw`].
+    pub unsafe fn from_array_interface_stream(stream: Option<i64>) -> Result<Order, ViewError> {
+        match stream {
+            None => Ok(Order::Settled),
+            Some(0) => Err(ViewError::other(
+                "the array interface does not allow stream 0, since it may mean two streams; its producer must export 1 for the legacy default stream, 2 for the thread's own",
+            )),
+            // SAFETY: passed on to the caller.
+            Some(handle) => unsafe { from_handle(handle) },
+        }
+    }
+
+    /// Whether a use on `stream` needs nothing before it and nothing after it.
+    #[inline(always)]
+    pub(crate) fn is_on(self, stream: StreamRef<'_>) -> bool {
+        match self {
+            Order::Stream(owner) => owner.thread.is_none() && owner.is(stream.raw()),
+            Order::Settled => false,
+        }
+    }
+
+    /// Whether all uses are joined to a stream of the owner's that any thread can reach.
+    pub(crate) fn has_home(self) -> bool {
+        matches!(self, Order::Stream(owner) if owner.thread.is_none())
+    }
+}
+
+/// # Safety
+///
+/// As for [`ForeignStream::from_raw`].
+unsafe fn from_handle(handle: i64) -> Result<Order, ViewError> {
+    let raw = usize::try_from(handle)
+        .map_err(|_| ViewError::other(format!("{handle} is not a stream of CUDA")))?;
+    // SAFETY: passed on to the caller.
+    let stream = unsafe { ForeignStream::from_raw(std::ptr::without_provenance_mut(raw)) };
+    Ok(Order::Stream(stream))
+}
+
+/// A launching stream that waits for an array's owner, by its handles.
+#[derive(Clone, Copy)]
+pub(crate) struct Joined {
+    pub(crate) stream: Raw,
+    pub(crate) context: Context,
+}
+
+impl Joined {
+    pub(crate) fn new(stream: StreamRef<'_>) -> Joined {
+        Joined {
+            stream: Raw(stream.raw()),
+            context: Context {
+                raw: stream.context(),
+                device: stream.device(),
+            },
+        }
+    }
+
+    /// Makes the launching stream wait for what the owner has enqueued.
+    pub(crate) fn before(self, order: Order) -> Result<(), ViewError> {
+        let Order::Stream(owner) = order else {
+            return Ok(());
+        };
+        if !owner.is_reachable() {
+            return Err(ViewError::other(
+                "its owner works on the default stream of another thread, which only that thread can reach; pass it on that thread, or export it on stream 1",
+            ));
+        }
+        if owner.is(self.stream.0) {
+            return Ok(());
+        }
+        let context = owner.context(self.context)?;
+        event::join((context, Raw(owner.raw())), self.stream)
+    }
+
+    /// Makes what the owner enqueues from now on wait for the launch.
+    pub(crate) fn after(self, order: Order) -> Result<(), ViewError> {
+        match order {
+            Order::Stream(owner) if !owner.is(self.stream.0) => {
+                event::join((self.context, self.stream), Raw(owner.raw()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An event for all uses so far of an array whose owner works on a stream that any thread can
+/// reach: each has been joined to it. `None` where there is no such stream.
+pub(crate) fn settle(order: Order, used_in: Context) -> Option<Result<event::Event, ViewError>> {
+    match order {
+        Order::Stream(owner) if owner.thread.is_none() => Some(
+            owner
+                .context(used_in)
+                .and_then(|context| event::Event::recorded(context, Raw(owner.raw()))),
+        ),
+        _ => None,
+    }
+}

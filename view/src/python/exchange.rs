@@ -1,0 +1,146 @@
+//! DLPack's C exchange API: an array's description from a C function, without a capsule.
+//!
+//! [The table](https://dmlc.github.io/dlpack/latest/python_spec.html) hangs on the type; none of its
+//! functions synchronises, and the consumer works on the producer's current stream.
+
+use std::{ffi::c_void, mem::MaybeUninit, ptr};
+
+use dlpark::ffi::{
+    DLDeviceType, DLManagedTensorVersioned, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLTensor,
+};
+use pyo3::{
+    Borrowed, Bound, PyAny, PyErr, PyResult, ffi,
+    types::{PyAnyMethods, PyCapsule, PyCapsuleMethods, PyType},
+};
+
+use super::unread::{Read, not_exported, refused};
+use crate::{ForeignStream, Order, dlpack::describe, foreign::Description};
+
+type FromPy = unsafe extern "C" fn(*mut c_void, *mut DLTensor) -> i32;
+type ManagedFromPy = unsafe extern "C" fn(*mut c_void, *mut *mut DLManagedTensorVersioned) -> i32;
+type CurrentStream = unsafe extern "C" fn(DLDeviceType, i32, *mut *mut c_void) -> i32;
+
+/// What is called of a table.
+#[derive(Clone, Copy)]
+pub(super) struct Exchange {
+    describe: Describe,
+    current_stream: CurrentStream,
+}
+
+#[derive(Clone, Copy)]
+enum Describe {
+    Borrowed(FromPy),
+    Managed(ManagedFromPy),
+}
+
+impl Exchange {
+    /// The table of a type, if it has one that is understood.
+    pub(super) fn of(ty: &Bound<'_, PyType>) -> PyResult<Option<Exchange>> {
+        let Some(capsule) = ty.getattr_opt("__dlpack_c_exchange_api__")? else {
+            return Ok(None);
+        };
+        let Ok(capsule) = capsule.cast::<PyCapsule>() else {
+            return Ok(None);
+        };
+        let Ok(table) = capsule.pointer_checked(Some(c"dlpack_exchange_api")) else {
+            return Ok(None);
+        };
+        let mut header = table
+            .as_ptr()
+            .cast::<DLPackExchangeAPIHeader>()
+            .cast_const();
+        while !header.is_null() {
+            // SAFETY: the capsule's name says what it points to, which lives as long as the process;
+            // the header is the same in every version.
+            let DLPackExchangeAPIHeader { version, prev_api } = unsafe { *header };
+            if version.major == 1 {
+                // SAFETY: a table of major version 1 has these fields.
+                let table = unsafe { &*header.cast::<DLPackExchangeAPI>() };
+                return Ok(Exchange::from_table(table));
+            }
+            header = prev_api;
+        }
+        Ok(None)
+    }
+
+    fn from_table(table: &DLPackExchangeAPI) -> Option<Exchange> {
+        let describe = match (
+            table.dltensor_from_py_object_no_sync,
+            table.managed_tensor_from_py_object_no_sync,
+        ) {
+            (Some(borrowed), _) => Describe::Borrowed(borrowed),
+            (None, Some(managed)) => Describe::Managed(managed),
+            (None, None) => return None,
+        };
+        Some(Exchange {
+            describe,
+            current_stream: table.current_work_stream?,
+        })
+    }
+
+    /// The array and the stream on which its library works now.
+    #[inline]
+    pub(super) fn import(self, object: Borrowed<'_, '_, PyAny>) -> Read<(Description, Order)> {
+        match self.describe {
+            Describe::Borrowed(function) => {
+                let mut tensor = MaybeUninit::<DLTensor>::uninit();
+                let object_ptr: *mut ffi::PyObject = object.as_ptr();
+                // SAFETY: the object is of the type on which the function was found; `tensor` takes
+                // the answer.
+                if unsafe { function(object_ptr.cast(), tensor.as_mut_ptr()) } != 0 {
+                    return Err(not_exported(object.py(), PyErr::fetch(object.py())));
+                }
+                // SAFETY: the function succeeded.
+                let tensor = unsafe { tensor.assume_init_ref() };
+                // SAFETY: the tensor is valid until Python runs again.
+                let description = unsafe { describe(tensor, false) }?;
+                self.ordered(object, tensor, description)
+            }
+            Describe::Managed(function) => self.import_managed(object, function),
+        }
+    }
+
+    #[cold]
+    fn import_managed(
+        self,
+        object: Borrowed<'_, '_, PyAny>,
+        function: ManagedFromPy,
+    ) -> Read<(Description, Order)> {
+        let mut managed = ptr::null_mut();
+        // SAFETY: the object is of the type on which the function was found; `managed` takes the
+        // answer.
+        if unsafe { function(object.as_ptr().cast(), &raw mut managed) } != 0 {
+            return Err(not_exported(object.py(), PyErr::fetch(object.py())));
+        }
+        // SAFETY: the function gave it away. The object keeps the memory once it is let go again.
+        let managed = unsafe { dlpark::versioned::Dlpack::from_raw(managed) }
+            .map_err(|error| refused(format!("not a tensor of DLPack 1: {error}")))?;
+        let read_only = managed.flags().contains(dlpark::DlpackFlags::READ_ONLY);
+        // SAFETY: it is not changed while it is owned.
+        let tensor = unsafe { managed.tensor() };
+        // SAFETY: as above; shape and strides have `ndim` numbers.
+        let description = unsafe { describe(tensor, read_only) }?;
+        self.ordered(object, tensor, description)
+    }
+
+    #[inline]
+    fn ordered(
+        self,
+        object: Borrowed<'_, '_, PyAny>,
+        tensor: &DLTensor,
+        description: Description,
+    ) -> Read<(Description, Order)> {
+        let mut stream = ptr::null_mut();
+        // Pinned and managed memory is worked on by the GPU's streams too.
+        // SAFETY: `stream` takes the answer.
+        let code = unsafe {
+            (self.current_stream)(DLDeviceType::CUDA, tensor.device.device_id, &raw mut stream)
+        };
+        if code != 0 {
+            return Err(not_exported(object.py(), PyErr::fetch(object.py())));
+        }
+        // SAFETY: the library's current stream lives while it is current.
+        let stream = unsafe { ForeignStream::from_raw(stream) };
+        Ok((description, Order::Stream(stream)))
+    }
+}

@@ -1,0 +1,147 @@
+//! How the objects of a type are read: found out at the first of them, and remembered.
+
+use std::{
+    ptr,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicPtr, Ordering},
+    },
+};
+
+use pyo3::{
+    Borrowed, Bound, Py, PyAny, PyResult, intern,
+    types::{PyAnyMethods, PyType, PyTypeMethods},
+};
+
+use super::{
+    cupy::{Cupy, CurrentStream},
+    exchange::Exchange,
+    library::Library,
+};
+
+/// The library of a type, and how to read its objects.
+pub(super) struct Route {
+    pub(super) library: Library,
+    pub(super) way: Way,
+    /// PyTorch's questions whether a tensor's elements are as they are stored.
+    pub(super) lazy: Option<Lazy>,
+}
+
+pub(super) enum Way {
+    Exchange(Exchange),
+    Cupy(Cupy),
+    /// With what tells the library's current stream, where that is known.
+    Dlpack(Current),
+    Interface,
+    /// The object itself may have what its type has not.
+    Object,
+}
+
+/// How a library that speaks DLPack tells its current stream.
+pub(super) enum Current {
+    Cupy(CurrentStream),
+    /// `torch._C._cuda_getCurrentRawStream`.
+    Torch(Py<PyAny>),
+    Unknown,
+}
+
+pub(super) struct Lazy {
+    pub(super) is_neg: Py<PyAny>,
+    pub(super) is_conj: Py<PyAny>,
+}
+
+/// A type, kept for good so that none other gets its address, and its route.
+struct Entry {
+    ty: usize,
+    route: Route,
+}
+
+static ENTRIES: [AtomicPtr<Entry>; 64] = [const { AtomicPtr::new(ptr::null_mut()) }; 64];
+
+/// Calls `read` with the route of an object's type.
+#[inline]
+pub(super) fn with_route<R>(
+    object: Borrowed<'_, '_, PyAny>,
+    read: impl FnOnce(&Route) -> PyResult<R>,
+) -> PyResult<R> {
+    let ty = object.get_type_ptr().addr();
+    for entry in &ENTRIES {
+        let entry = entry.load(Ordering::Acquire);
+        if entry.is_null() {
+            break;
+        }
+        // SAFETY: entries are made once and never freed.
+        let entry = unsafe { &*entry };
+        if entry.ty == ty {
+            return read(&entry.route);
+        }
+    }
+    let ty = object.get_type();
+    let route = Route::of(&ty)?;
+    match remember(&ty, route) {
+        Ok(entry) => read(&entry.route),
+        Err(route) => read(&route),
+    }
+}
+
+#[cold]
+fn remember(ty: &Bound<'_, PyType>, route: Route) -> Result<&'static Entry, Box<Route>> {
+    static ONE: Mutex<()> = Mutex::new(());
+    // Nothing below calls Python, so the lock is held for moments only.
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let address = ty.as_type_ptr().addr();
+    for place in &ENTRIES {
+        let there = place.load(Ordering::Acquire);
+        if there.is_null() {
+            let entry = Box::leak(Box::new(Entry { ty: address, route }));
+            // Never given back: see `Entry`.
+            let _ = ty.clone().into_ptr();
+            place.store(entry, Ordering::Release);
+            return Ok(entry);
+        }
+        // SAFETY: entries are made once and never freed.
+        let there = unsafe { &*there };
+        if there.ty == address {
+            return Ok(there);
+        }
+    }
+    Err(Box::new(route))
+}
+
+impl Route {
+    #[cold]
+    fn of(ty: &Bound<'_, PyType>) -> PyResult<Route> {
+        let py = ty.py();
+        let library = Library::of(ty)?;
+        let lazy = match library {
+            Library::Torch => Some(Lazy {
+                is_neg: ty.getattr("is_neg")?.unbind(),
+                is_conj: ty.getattr("is_conj")?.unbind(),
+            }),
+            _ => None,
+        };
+        let has = |name| ty.hasattr(name);
+        let way = if let Some(exchange) = Exchange::of(ty)? {
+            Way::Exchange(exchange)
+        } else if library == Library::Cupy
+            && let Some(cupy) = Cupy::of(ty)?
+        {
+            Way::Cupy(cupy)
+        } else if has(intern!(py, "__dlpack__"))? && has(intern!(py, "__dlpack_device__"))? {
+            Way::Dlpack(match library {
+                Library::Cupy => Current::Cupy(CurrentStream::find(py)?),
+                Library::Torch => Current::Torch(
+                    py.import("torch._C")?
+                        .getattr("_cuda_getCurrentRawStream")?
+                        .unbind(),
+                ),
+                _ => Current::Unknown,
+            })
+        } else if has(intern!(py, "__cuda_array_interface__"))? {
+            Way::Interface
+        } else {
+            Way::Object
+        };
+        Ok(Route { library, way, lazy })
+    }
+}
