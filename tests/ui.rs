@@ -24,7 +24,7 @@ fn compiler() -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Puts the PTX files into the package that trybuild makes of the cases, as `kernels/`.
+/// Puts the kernels into the package that trybuild makes of the cases, as `kernels/`.
 fn copy_kernels() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
@@ -33,7 +33,10 @@ fn copy_kernels() {
     for from in [here.join("../kernels"), here.join("ui/kernels")] {
         for entry in fs::read_dir(from).unwrap() {
             let path = entry.unwrap().path();
-            if path.extension().is_some_and(|extension| extension == "ptx") {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "ptx" || extension == "cu")
+            {
                 fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
             }
         }

@@ -20,13 +20,45 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Expr, LitStr, Macro, Token};
 
+use crate::cuda;
 use crate::input::literal_str;
 use crate::suggest;
 
 /// A PTX file that was read.
 pub(crate) struct Artifact {
     pub(crate) place: Place,
-    pub(crate) module: Arc<ptx::Module>,
+    pub(crate) text: Arc<Text>,
+}
+
+impl Artifact {
+    pub(crate) fn module(&self) -> &ptx::Module {
+        &self.text.module
+    }
+}
+
+/// What a PTX file holds.
+pub(crate) struct Text {
+    pub(crate) source: String,
+    pub(crate) module: ptx::Module,
+}
+
+/// CUDA source that declares the kernels.
+pub(crate) struct Cuda {
+    /// The file; none if the declaration gives a signature as text.
+    pub(crate) place: Option<Place>,
+    /// As messages call it.
+    pub(crate) shown: String,
+    pub(crate) source: Arc<cuda::Source>,
+}
+
+impl Cuda {
+    /// `kernels/vector.cu:12`.
+    pub(crate) fn place(&self, line: u32) -> String {
+        match self.place {
+            Some(_) => format!("{}:{line}", self.shown),
+            None => self.shown.clone(),
+        }
+    }
 }
 
 /// Where a PTX file is.
@@ -39,9 +71,12 @@ pub(crate) struct Place {
     pub(crate) variables: Vec<LitStr>,
 }
 
-/// What became of a PTX file.
+/// What became of the PTX of a declaration.
 pub(crate) enum Found {
-    Module(Artifact),
+    /// The files, at least one.
+    Modules(Vec<Artifact>),
+    /// The program names it when it runs.
+    Later,
     /// There is none, and the build was told to go on with the signatures.
     Absent(Place),
 }
@@ -50,14 +85,38 @@ pub(crate) enum Found {
 /// the kernels then fail to load. docs.rs sets `DOCS_RS`, which counts as well.
 pub(crate) const SIGNATURES_ONLY: &str = "GRIDCALL_SIGNATURES_ONLY";
 
-/// Finds and reads the file that `expr` names.
+/// Finds and reads the file that `expr` names, or the files of a list.
 pub(crate) fn open(expr: &Expr) -> syn::Result<Found> {
-    let place = Place::of(expr)?;
+    let list: Vec<&Expr> = match expr {
+        Expr::Array(list) if list.elems.is_empty() => {
+            return Err(syn::Error::new_spanned(list, "name at least one PTX file"));
+        }
+        Expr::Array(list) => list.elems.iter().collect(),
+        one => vec![one],
+    };
+    let mut modules = Vec::new();
+    for expr in list {
+        match open_one(expr)? {
+            One::Module(artifact) => modules.push(artifact),
+            One::Absent(place) => return Ok(Found::Absent(place)),
+        }
+    }
+    Ok(Found::Modules(modules))
+}
+
+/// What became of one file.
+enum One {
+    Module(Artifact),
+    Absent(Place),
+}
+
+fn open_one(expr: &Expr) -> syn::Result<One> {
+    let place = Place::of(expr, "PTX")?;
     match read(&place.absolute) {
-        Ok(module) => Ok(Found::Module(Artifact { place, module })),
+        Ok(text) => Ok(One::Module(Artifact { place, text })),
         Err(Unread::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
             if signatures_only() {
-                Ok(Found::Absent(place))
+                Ok(One::Absent(place))
             } else {
                 Err(syn::Error::new_spanned(expr, missing(&place)))
             }
@@ -77,6 +136,45 @@ pub(crate) fn open(expr: &Expr) -> syn::Result<Found> {
                 format!("not the PTX that it should be: {shown}:{line}:{column}: {message}"),
             ))
         }
+    }
+}
+
+/// Reads the CUDA source that `expr` names, or the signature that it is.
+pub(crate) fn open_cuda(expr: &Expr) -> syn::Result<Cuda> {
+    if let Some(text) = literal_str(expr)
+        .map(LitStr::value)
+        .filter(|text| text.contains("__global__"))
+    {
+        return Ok(Cuda {
+            place: None,
+            shown: "the signature in `cuda`".to_owned(),
+            source: Arc::new(cuda::read(&text)),
+        });
+    }
+    let place = Place::of(expr, "CUDA")?;
+    match SOURCES.read(&place.absolute, |text| Ok(cuda::read(&text))) {
+        Ok(source) => Ok(Cuda {
+            shown: place.shown.clone(),
+            place: Some(place),
+            source,
+        }),
+        Err(error) => Err(syn::Error::new_spanned(expr, unread_cuda(&place, error))),
+    }
+}
+
+fn unread_cuda(place: &Place, error: Unread) -> String {
+    let path = place.absolute.display();
+    match error {
+        Unread::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+            let start = if Path::new(&place.shown).is_relative() {
+                "; the path starts at the folder of this crate's Cargo.toml"
+            } else {
+                ""
+            };
+            format!("no such file: {path}{start}")
+        }
+        Unread::Io(error) => format!("cannot read {path}: {error}"),
+        Unread::Ptx(error) => error.to_string(),
     }
 }
 
@@ -126,13 +224,13 @@ fn nearest_beside(absolute: &Path) -> Option<String> {
 }
 
 impl Place {
-    fn of(expr: &Expr) -> syn::Result<Place> {
+    fn of(expr: &Expr, kind: &str) -> syn::Result<Place> {
         let mut variables = Vec::new();
         let path = evaluate(expr, &mut variables)?;
         if path.is_empty() {
             return Err(syn::Error::new_spanned(
                 expr,
-                "the path of a PTX file is not empty",
+                format!("the path of a {kind} file is not empty"),
             ));
         }
         let absolute = match manifest_dir() {
@@ -228,27 +326,44 @@ enum Unread {
 /// What a file was when it was read.
 type Stamp = (Option<SystemTime>, u64);
 
-/// The modules read by this process, which may be an editor's and live long.
-static MODULES: Mutex<Option<Modules>> = Mutex::new(None);
+/// The files read by this process, which may be an editor's and live long.
+struct Files<T>(Mutex<Option<Read<T>>>);
 
-type Modules = HashMap<PathBuf, (Stamp, Arc<ptx::Module>)>;
+type Read<T> = HashMap<PathBuf, (Stamp, Arc<T>)>;
 
-fn read(path: &Path) -> Result<Arc<ptx::Module>, Unread> {
-    let metadata = fs::metadata(path).map_err(Unread::Io)?;
-    let stamp = (metadata.modified().ok(), metadata.len());
-    let mut modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
-    let modules = modules.get_or_insert_default();
-    if let Some((read, module)) = modules.get(path)
-        && *read == stamp
-        // Without a time of modification nothing tells that a file is still the same.
-        && stamp.0.is_some()
-    {
-        return Ok(Arc::clone(module));
+static TEXTS: Files<Text> = Files(Mutex::new(None));
+static SOURCES: Files<cuda::Source> = Files(Mutex::new(None));
+
+impl<T> Files<T> {
+    /// What `parse` makes of a file, unless it was read already and has not changed.
+    fn read(
+        &self,
+        path: &Path,
+        parse: impl FnOnce(String) -> Result<T, ptx::Error>,
+    ) -> Result<Arc<T>, Unread> {
+        let metadata = fs::metadata(path).map_err(Unread::Io)?;
+        let stamp = (metadata.modified().ok(), metadata.len());
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = files.get_or_insert_default();
+        if let Some((read, parsed)) = files.get(path)
+            && *read == stamp
+            // Without a time of modification nothing tells that a file is still the same.
+            && stamp.0.is_some()
+        {
+            return Ok(Arc::clone(parsed));
+        }
+        let text = fs::read_to_string(path).map_err(Unread::Io)?;
+        let parsed = Arc::new(parse(text).map_err(Unread::Ptx)?);
+        files.insert(path.to_owned(), (stamp, Arc::clone(&parsed)));
+        Ok(parsed)
     }
-    let text = fs::read_to_string(path).map_err(Unread::Io)?;
-    let module = Arc::new(ptx::Module::parse(&text).map_err(Unread::Ptx)?);
-    modules.insert(path.to_owned(), (stamp, Arc::clone(&module)));
-    Ok(module)
+}
+
+fn read(path: &Path) -> Result<Arc<Text>, Unread> {
+    TEXTS.read(path, |source| {
+        let module = ptx::Module::parse(&source)?;
+        Ok(Text { source, module })
+    })
 }
 
 #[cfg(test)]
@@ -259,7 +374,7 @@ mod tests {
         ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k() { ret; }\n";
 
     fn place(source: &str) -> Result<Place, String> {
-        Place::of(&syn::parse_str(source).unwrap()).map_err(|error| error.to_string())
+        Place::of(&syn::parse_str(source).unwrap(), "PTX").map_err(|error| error.to_string())
     }
 
     /// A file of its own for each test, removed with it.
@@ -331,7 +446,7 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &second));
         fs::write(&file.0, PTX.replace(" k()", " other()")).unwrap();
         let third = read(&file.0).unwrap_or_else(|_| panic!());
-        assert!(third.entry("other").is_some());
+        assert!(third.module.entry("other").is_some());
     }
 
     #[test]

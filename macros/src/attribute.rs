@@ -79,7 +79,7 @@ pub(crate) fn of_kernel(attrs: Vec<Attribute>, report: &mut Report) -> (Attribut
             "align" => report.error(&attr, "#[align(..)] goes in front of a parameter"),
             "instances" => report.error(
                 &attr,
-                "#[instances(..)] is not supported yet: declare one kernel for each instance",
+                "the instances of what? write the type as a parameter of the function, `fn name<T>(..)`",
             ),
             "cfg" => theirs.cfgs.push(attr),
             "cfg_attr" if conditional_ours(&attr).is_empty() => theirs.function.push(attr),

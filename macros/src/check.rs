@@ -15,6 +15,7 @@ use crate::mangled;
 use crate::report::Report;
 use crate::suggest;
 use crate::value::{Known, Shape, Taken};
+use crate::witness;
 
 /// What a check speaks of: one declaration and its PTX file.
 struct Subject<'a, 'p> {
@@ -58,13 +59,43 @@ pub(crate) fn against<'a>(
 
 /// Checks the file as such; the error is for the path literal.
 pub(crate) fn check_address_size(artifact: &Artifact) -> Result<(), String> {
-    match artifact.module.address_size() {
+    match artifact.module().address_size() {
         64 => Ok(()),
         bits => Err(format!(
             "{} is compiled for {bits}-bit addresses, which no 64-bit program can launch: compile \
              it with `-m64`, or write `.address_size 64` into it",
             artifact.place.shown
         )),
+    }
+}
+
+/// Checks that two images take the same parameters: a launch packs them once.
+pub(crate) fn check_variants(
+    outline: &Outline,
+    (first, of_first): (&Artifact, &ptx::Entry),
+    (other, of_other): (&Artifact, &ptx::Entry),
+    report: &mut Report,
+) {
+    let layout = |param: &ptx::Param| (param.offset(), param.size(), param.align(), param.class());
+    let mut pairs = of_first.params().iter().zip(of_other.params()).enumerate();
+    // What follows the first is moved by it.
+    if let Some((index, (one, another))) =
+        pairs.find(|(_, (one, another))| layout(one) != layout(another))
+    {
+        let place = |artifact: &Artifact, param: &ptx::Param| {
+            format!("{}:{}", artifact.place.shown, param.position().line)
+        };
+        report.error(
+            &outline.ident,
+            format!(
+                "parameter {index} of `{}` is {} at {}, but {} at {}: compile both from one source",
+                outline.ident,
+                describe::param(one),
+                place(first, one),
+                describe::param(another),
+                place(other, another),
+            ),
+        );
     }
 }
 
@@ -92,15 +123,34 @@ impl<'p> Subject<'_, 'p> {
 
     fn check_entry_exists(&self, report: &mut Report) -> Option<&'p ptx::Entry> {
         let name = self.kernel.entry_name(self.outline);
-        let found = self.artifact.module.entry(&name);
+        let found = self
+            .artifact
+            .module()
+            .entry(&name)
+            .or_else(|| self.mangled_entry(&name));
         if found.is_none() {
             report.error(self.name_tokens(), self.no_entry(&name));
         }
         found
     }
 
+    /// The one entry that C++ calls `name`, or of several the one whose types are those declared.
+    fn mangled_entry(&self, name: &str) -> Option<&'p ptx::Entry> {
+        let module = self.artifact.module();
+        let names: Vec<&str> = module.entries().iter().map(ptx::Entry::name).collect();
+        let called = mangled::called(name, &names);
+        let mut symbols: Vec<&str> = called.iter().map(|(symbol, _)| *symbol).collect();
+        if symbols.len() > 1 {
+            symbols.retain(|symbol| witness::name::fits(self.kernel, symbol));
+        }
+        match symbols.as_slice() {
+            [symbol] => module.entry(symbol),
+            _ => None,
+        }
+    }
+
     fn no_entry(&self, name: &str) -> String {
-        let module = &*self.artifact.module;
+        let module = self.artifact.module();
         let file = self.file();
         if let Some(function) = module.function(name) {
             let place = self.place(function.position());
@@ -109,7 +159,7 @@ impl<'p> Subject<'_, 'p> {
             );
         }
         let names: Vec<&str> = module.entries().iter().map(ptx::Entry::name).collect();
-        let mangled = mangled::of_base_name(name, &names);
+        let mangled = mangled::called(name, &names);
         if !mangled.is_empty() {
             return no_entry_but_mangled(name, file, &mangled);
         }
@@ -297,7 +347,7 @@ impl<'p> Subject<'_, 'p> {
     }
 
     fn check_params_size(&self, entry: &ptx::Entry, report: &mut Report) {
-        let module = &self.artifact.module;
+        let module = self.artifact.module();
         let limit = ptx::params_limit(module.version(), module.target());
         if entry.params_size() > limit {
             let version = module.version();
@@ -317,30 +367,23 @@ impl<'p> Subject<'_, 'p> {
 
 const MOST_LISTED: usize = 8;
 
+/// No single one of several fits.
 fn no_entry_but_mangled(name: &str, file: &str, mangled: &[(&str, String)]) -> String {
-    match mangled {
-        [(symbol, demangled)] => format!(
-            "no entry `{name}` in {file}; it has `{symbol}`, that is {demangled}: add extern \
-             \"C\" to the kernel or write #[name(\"{symbol}\")] here"
-        ),
-        several => {
-            let listed: Vec<String> = several
-                .iter()
-                .take(MOST_LISTED)
-                .map(|(symbol, demangled)| format!("`{symbol}`, that is {demangled}"))
-                .collect();
-            let rest = several.len().saturating_sub(MOST_LISTED);
-            let rest = if rest > 0 {
-                format!("; and {rest} more")
-            } else {
-                String::new()
-            };
-            format!(
-                "no entry `{name}` in {file}; it has {}{rest}: choose one by #[name(\"..\")]",
-                listed.join("; ")
-            )
-        }
-    }
+    let listed: Vec<String> = mangled
+        .iter()
+        .take(MOST_LISTED)
+        .map(|(symbol, demangled)| format!("{demangled}, that is `{symbol}`"))
+        .collect();
+    let rest = mangled.len().saturating_sub(MOST_LISTED);
+    let rest = if rest > 0 {
+        format!("; and {rest} more")
+    } else {
+        String::new()
+    };
+    format!(
+        "which `{name}`? {file} has {}{rest}: declare the types of one, or choose it by #[name(\"..\")]",
+        listed.join("; ")
+    )
 }
 
 fn is_of_class(shape: Shape, class: ptx::Class) -> bool {
@@ -387,10 +430,20 @@ fn plural(count: usize, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artifact::Place;
+    use std::sync::Arc;
+
+    use crate::artifact::{Place, Text};
     use crate::input;
 
     const HEAD: &str = ".version 8.0\n.target sm_75\n.address_size 64\n";
+
+    fn text(ptx: &str) -> Arc<Text> {
+        let module = ptx::Module::parse(ptx).unwrap();
+        Arc::new(Text {
+            source: ptx.to_owned(),
+            module,
+        })
+    }
 
     fn artifact(ptx: &str) -> Artifact {
         Artifact {
@@ -399,7 +452,7 @@ mod tests {
                 absolute: "/k.ptx".into(),
                 variables: Vec::new(),
             },
-            module: ptx::Module::parse(&format!("{HEAD}{ptx}")).unwrap().into(),
+            text: text(&format!("{HEAD}{ptx}")),
         }
     }
 
@@ -552,21 +605,41 @@ mod tests {
     }
 
     #[test]
-    fn a_mangled_entry_is_shown_in_cpp() {
-        let (_, message) = error(
-            "safe fn relu();",
-            ".entry _Z4reluPfi(.param .u64 y, .param .u32 n) {}",
+    fn a_mangled_entry_is_found_by_its_name() {
+        let ptx = ".entry _Z4reluPfi(.param .u64 y, .param .u32 n) {}
+            .entry _ZN4math5scaleEPff(.param .u64 y, .param .f32 a) {}";
+        assert_eq!(errors("safe fn relu(y: &mut [f32], n: i32);", ptx), []);
+        assert_eq!(errors("safe fn scale(y: &mut [f32], a: f32);", ptx), []);
+        assert_eq!(
+            errors(
+                "#[name(\"math::scale\")] safe fn f(y: &mut [f32], a: f32);",
+                ptx
+            ),
+            []
         );
+        let (at, message) = error("safe fn relu();", ptx);
+        assert_eq!(at, "()");
+        assert!(
+            message.starts_with("`relu` declares 0 parameters"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn overloads_are_told_apart_by_their_types() {
+        let ptx = ".entry _Z3addPf(.param .u64 x) {} .entry _Z3addPd(.param .u64 x) {}
+            .weak .entry _Z3addIiEvPT_(.param .u64 x) {}";
+        assert_eq!(errors("safe fn add(x: &mut [f64]);", ptx), []);
+        assert_eq!(
+            errors("#[name(\"add<int>\")] safe fn add(x: &mut [i32]);", ptx),
+            []
+        );
+        let (at, message) = error("safe fn add(x: &mut [u8]);", ptx);
+        assert_eq!(at, "add");
         assert_eq!(
             message,
-            "no entry `relu` in k.ptx; it has `_Z4reluPfi`, that is relu(float*, int): add extern \
-             \"C\" to the kernel or write #[name(\"_Z4reluPfi\")] here"
-        );
-        let two = ".weak .entry _Z3addIfEvPT_() {} .weak .entry _Z3addIdEvPT_() {}";
-        let (_, message) = error("safe fn add();", two);
-        assert!(
-            message.contains("add<float>") && message.contains("add<double>"),
-            "{message}"
+            "which `add`? k.ptx has add(float*), that is `_Z3addPf`; add(double*), that is `_Z3addPd`; \
+             add<int>(int*), that is `_Z3addIiEvPT_`: declare the types of one, or choose it by #[name(\"..\")]"
         );
     }
 
@@ -619,9 +692,7 @@ mod tests {
     #[test]
     fn addresses_have_64_bits() {
         let mut small = artifact("");
-        small.module = ptx::Module::parse(".version 8.0\n.target sm_75\n.address_size 32\n")
-            .unwrap()
-            .into();
+        small.text = text(".version 8.0\n.target sm_75\n.address_size 32\n");
         assert!(check_address_size(&small).is_err_and(|message| message.contains("32-bit")));
         assert!(check_address_size(&artifact("")).is_ok());
     }

@@ -97,6 +97,11 @@ fn of_struct(
         [only] if repr.transparent => only.layout.clone(),
         _ => layout(&input.ident, is_generic, &fields, krate),
     };
+    let layout = if is_opaque(&input.attrs) {
+        quote_spanned! {at(&input.ident)=> #layout.opaque() }
+    } else {
+        layout
+    };
     let writes = fields.iter().map(|Field { member, write, .. }| {
         quote_spanned! {ours()=>
             #write(&self.#member, to.add(::core::mem::offset_of!(Self, #member)));
@@ -186,7 +191,13 @@ fn layout(name: &Ident, is_generic: bool, fields: &[Field], krate: &Path) -> Tok
     };
     let fields = fields.iter().map(|field| {
         let (member, layout, shown) = (&field.member, &field.layout, field.name());
-        quote_spanned! {span=> (::core::mem::offset_of!(#this, #member), #layout, #shown) }
+        quote_spanned! {span=>
+            #krate::__private::ArgField {
+                name: #shown,
+                offset: ::core::mem::offset_of!(#this, #member),
+                layout: #layout,
+            }
+        }
     });
     quote_spanned! {span=> #krate::__private::ArgLayout::of_struct::<#this>(&[#(#fields),*]) }
 }
@@ -526,6 +537,12 @@ fn crate_path(attrs: &[Attribute], attribute: &str, report: &mut Report) -> Path
             if meta.path.is_ident("crate") {
                 krate = meta.value()?.call(Path::parse_mod_style)?;
                 Ok(())
+            } else if attribute == "kernel_arg" && meta.path.is_ident("opaque") {
+                Ok(())
+            } else if attribute == "kernel_arg" {
+                let message = "the options are `kernel_arg(crate = path)`, and `kernel_arg(opaque)` \
+                               for a struct whose fields are not those of its counterpart";
+                Err(syn::Error::new_spanned(&meta.path, message))
             } else {
                 let message = format!("the only option is `{attribute}(crate = path)`");
                 Err(syn::Error::new_spanned(&meta.path, message))
@@ -534,6 +551,26 @@ fn crate_path(attrs: &[Attribute], attribute: &str, report: &mut Report) -> Path
         report.note(read);
     }
     krate
+}
+
+/// `#[kernel_arg(opaque)]`: the struct stands for one of other fields, such as a union.
+fn is_opaque(attrs: &[Attribute]) -> bool {
+    let mut opaque = false;
+    for attr in attrs
+        .iter()
+        .filter(|attr| attr.path().is_ident("kernel_arg"))
+    {
+        // What is wrong in it was reported where the crate's path was read.
+        let _ = attr.parse_nested_meta(|meta| {
+            if meta.path.is_ident("opaque") {
+                opaque = true;
+            } else if let Ok(value) = meta.value() {
+                value.call(Path::parse_mod_style)?;
+            }
+            Ok(())
+        });
+    }
+    opaque
 }
 
 #[cfg(test)]
@@ -557,11 +594,13 @@ mod tests {
             "{out}"
         );
         assert!(
-            out.contains("offset_of!(P, at), __FIELD1.0, \"at\""),
+            out.contains(
+                "name: \"at\", offset: ::core::mem::offset_of!(P, at), layout: __FIELD1.0,"
+            ),
             "{out}"
         );
         assert!(
-            out.contains("offset_of!(P, r#type), __FIELD2.0, \"type\""),
+            out.contains("name: \"type\", offset: ::core::mem::offset_of!(P, r#type),"),
             "{out}"
         );
         assert!(!out.contains("where"), "{out}");

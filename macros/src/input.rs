@@ -19,6 +19,10 @@ use crate::suggest;
 /// What stands in the parentheses of `#[kernel(..)]`.
 pub(crate) struct Options {
     pub(crate) ptx: Option<Expr>,
+    /// The CUDA source, or a signature of it.
+    pub(crate) cuda: Option<Expr>,
+    /// Whether an array that the kernel never touches is an error.
+    pub(crate) deny_unused: bool,
     /// The crate `gridcall`, as the user's crate calls it.
     pub(crate) krate: Path,
 }
@@ -35,12 +39,14 @@ pub(crate) struct Declarations {
     pub(crate) report: Report,
 }
 
-const KEYS: [&str; 2] = ["ptx", "crate"];
+const KEYS: [&str; 4] = ["ptx", "cuda", "unused", "crate"];
 
 /// Reads the parentheses of `#[kernel(..)]`.
 pub(crate) fn options(tokens: TokenStream, report: &mut Report) -> Options {
     let mut options = Options {
         ptx: None,
+        cuda: None,
+        deny_unused: false,
         krate: syn::parse_quote!(::gridcall),
     };
     let parser = |input: ParseStream| {
@@ -54,10 +60,13 @@ pub(crate) fn options(tokens: TokenStream, report: &mut Report) -> Options {
     };
     match parser.parse2(tokens) {
         Err(error) => report.add(error),
+        // Without PTX the kernel is compared with the module that it is taken from.
         Ok(()) if options.ptx.is_none() && report.is_empty() => {
-            let message = "which PTX file holds the kernel? write `#[kernel(ptx = \"path\")]`, the \
-                           path from the folder of Cargo.toml";
-            report.add(syn::Error::new(proc_macro2::Span::call_site(), message));
+            if let Some(cuda) = &options.cuda {
+                let message = "`cuda = ..` needs `ptx = ..` beside it: the source is a witness for what it \
+                               was compiled to";
+                report.error(cuda, message);
+            }
         }
         Ok(()) => {}
     }
@@ -79,6 +88,22 @@ fn option(input: ParseStream, options: &mut Options, report: &mut Report) -> syn
         } else {
             options.ptx = Some(ptx);
         }
+    } else if key == "cuda" && input.peek(Token![=]) {
+        input.parse::<Token![=]>()?;
+        let cuda = input.parse::<Expr>()?;
+        if options.cuda.is_some() {
+            report.error(&key, "`cuda` is given twice: a declaration has one source");
+        } else {
+            options.cuda = Some(cuda);
+        }
+    } else if key == "unused" && input.peek(Token![=]) {
+        input.parse::<Token![=]>()?;
+        let level = input.parse::<LitStr>()?;
+        match level.value().as_str() {
+            "deny" => options.deny_unused = true,
+            "allow" => options.deny_unused = false,
+            _ => report.error(&level, "write `unused = \"deny\"` or `unused = \"allow\"`"),
+        }
     } else if key == "crate" && input.peek(Token![=]) {
         input.parse::<Token![=]>()?;
         options.krate = input.call(Path::parse_mod_style)?;
@@ -95,16 +120,16 @@ fn option(input: ParseStream, options: &mut Options, report: &mut Report) -> syn
 
 fn unknown_key(key: &str) -> String {
     match key {
-        "cuda" => "`cuda = ..` is not supported yet: the declaration is compared with the PTX; \
-                   remove it"
-            .to_owned(),
         "name" => {
             "the entry's name goes on the function: write `#[name(\"entry\")]` there".to_owned()
         }
         _ => match suggest::closest(key, KEYS) {
             Some(meant) => format!("no option `{key}`; did you mean `{meant}`?"),
             None => {
-                format!("no option `{key}`; the options are `ptx = \"path\"` and `crate = path`")
+                format!(
+                    "no option `{key}`; the options are `ptx = \"path\"`, `cuda = \"path\"`, \
+                     `unused = \"deny\"` and `crate = path`"
+                )
             }
         },
     }

@@ -13,6 +13,7 @@ use syn::{
 };
 
 use crate::attribute::{self, Settings};
+use crate::family::{self, Family};
 use crate::report::Report;
 use crate::value::{self, Taken};
 
@@ -21,6 +22,8 @@ pub(crate) struct Parsed {
     pub(crate) outline: Outline,
     /// Everything else, if nothing is wrong.
     pub(crate) kernel: Option<Kernel>,
+    /// What it is instead, if it is generic.
+    pub(crate) family: Option<Family>,
     pub(crate) report: Report,
 }
 
@@ -33,6 +36,8 @@ pub(crate) struct Outline {
     /// Where a parameter is missing.
     pub(crate) paren: token::Paren,
     pub(crate) params: Vec<Slot>,
+    /// The type parameter of a generic declaration.
+    pub(crate) generic: Option<Ident>,
 }
 
 /// As much of a parameter as uses of the kernel need.
@@ -149,7 +154,8 @@ pub(crate) fn parse(
     Ok(read(attrs, vis, signature, form, report))
 }
 
-fn read(
+/// Makes a declaration of what was read.
+pub(crate) fn read(
     attrs: Vec<Attribute>,
     vis: Visibility,
     signature: Signature,
@@ -157,7 +163,20 @@ fn read(
     mut report: Report,
 ) -> Parsed {
     check_qualifiers(&signature, form, &mut report);
-    check_generics(&signature, &mut report);
+    let generic = family::type_parameter(&signature);
+    if generic.is_none() {
+        check_generics(&signature, &mut report);
+    }
+    let family = generic
+        .clone()
+        .map(|generic| Family::read(&attrs, &signature, form, generic, &mut report));
+    let attrs = match &family {
+        Some(_) => attrs
+            .into_iter()
+            .filter(|attr| !attr.path().is_ident("instances"))
+            .collect(),
+        None => attrs,
+    };
     check_return(&signature, &mut report);
     if let Some(variadic) = &signature.variadic {
         report.error(variadic, "a kernel takes a fixed number of parameters");
@@ -183,8 +202,10 @@ fn read(
             ident: signature.ident,
             paren: signature.paren_token,
             params: slots,
+            generic,
         },
-        kernel: kernel.filter(|_| report.is_empty()),
+        kernel: kernel.filter(|_| report.is_empty() && family.is_none()),
+        family: family.filter(|_| report.is_empty()),
         report,
     }
 }
@@ -249,8 +270,8 @@ fn check_generics(signature: &Signature, report: &mut Report) {
     } else if !generics.params.is_empty() {
         report.error(
             &generics.params,
-            "generic kernels are not supported yet: declare one for each instance, with \
-             #[name(\"..\")] for its entry",
+            "a generic kernel has one type parameter without bounds, `fn name<T>(..)`, and its \
+             #[instances(T = { f32 => \"entry\" })]",
         );
     }
     if let Some(clause) = &generics.where_clause {

@@ -10,10 +10,13 @@ mod arity;
 mod artifact;
 mod attribute;
 mod check;
+mod claims;
 mod contract;
+mod cuda;
 mod derive;
 mod describe;
 mod expand;
+mod family;
 mod input;
 mod kernel;
 mod lifetime;
@@ -25,6 +28,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 mod value;
+mod witness;
 
 use proc_macro::TokenStream;
 

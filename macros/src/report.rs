@@ -27,6 +27,16 @@ impl Report {
         result.map_err(|error| self.add(error)).ok()
     }
 
+    /// Adds what another found and this did not.
+    pub(crate) fn extend(&mut self, other: Report) {
+        for error in other.errors {
+            let known = |known: &syn::Error| known.to_string() == error.to_string();
+            if !self.errors.iter().any(known) {
+                self.add(error);
+            }
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.errors.is_empty()
     }

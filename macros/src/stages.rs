@@ -2,12 +2,15 @@
 
 use proc_macro2::TokenStream;
 
-use crate::artifact::{self, Artifact, Found};
+use crate::artifact::{self, Cuda, Found};
 use crate::check;
-use crate::expand::{self, Items, Subject};
+use crate::claims;
+use crate::expand::{self, Heard, Items, Subject};
+use crate::family::Family;
 use crate::input::{self, Declarations, Options};
 use crate::kernel::{Kernel, Outline, Parsed};
 use crate::report::Report;
+use crate::witness;
 
 /// `#[kernel(options)] item`.
 pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -19,52 +22,77 @@ pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     } = input::declarations(item);
     let options = input::options(options, &mut report);
     let found = find(&options, &mut report);
+    let cuda = options
+        .cuda
+        .as_ref()
+        .and_then(|expr| report.note(artifact::open_cuda(expr)));
+    // Where the source is wrong, so is what it would say.
+    let found = found.filter(|_| cuda.is_some() == options.cuda.is_some());
+    let files = Files {
+        options: &options,
+        found: found.as_ref(),
+        cuda: cuda.as_ref(),
+    };
     let mut out = report.into_tokens(&cfgs);
     out.extend(unread);
 
     let mut hidden = TokenStream::new();
     for parsed in kernels {
-        let items = one(parsed, &options, found.as_ref());
+        let items = one(parsed, &files);
         out.extend(items.visible);
         hidden.extend(items.hidden);
     }
     if !hidden.is_empty() {
-        out.extend(expand::hidden(
-            &cfgs,
-            &image(&options, found.as_ref()),
-            &hidden,
-        ));
+        out.extend(expand::hidden(&cfgs, &files.image(), &hidden));
     }
     out
 }
 
+/// What the kernels of one `#[kernel]` share.
+struct Files<'a> {
+    options: &'a Options,
+    /// None if it could not be opened.
+    found: Option<&'a Found>,
+    cuda: Option<&'a Cuda>,
+}
+
 /// Opens the PTX; `None` if that failed.
 fn find(options: &Options, report: &mut Report) -> Option<Found> {
-    let expr = options.ptx.as_ref()?;
+    let Some(expr) = options.ptx.as_ref() else {
+        return report.is_empty().then_some(Found::Later);
+    };
     let found = report.note(artifact::open(expr))?;
-    if let Found::Module(artifact) = &found
-        && let Err(message) = check::check_address_size(artifact)
-    {
-        report.error(expr, message);
-        return None;
+    if let Found::Modules(artifacts) = &found {
+        for artifact in artifacts {
+            if let Err(message) = check::check_address_size(artifact) {
+                report.error(expr, message);
+                return None;
+            }
+        }
     }
     Some(found)
 }
 
 /// All of a kernel, or its errors and its outline.
-fn one(parsed: Parsed, options: &Options, found: Option<&Found>) -> Items {
+fn one(parsed: Parsed, files: &Files<'_>) -> Items {
     let Parsed {
         outline,
         kernel,
+        family,
         mut report,
     } = parsed;
+    if let Some(items) =
+        family.and_then(|family| all_instances(&outline, &family, files, &mut report))
+    {
+        return items;
+    }
     let expanded = kernel.and_then(|kernel| {
         check::alone(&kernel, &mut report);
-        whole(&outline, &kernel, options, found?, &mut report)
+        whole(&outline, &kernel, files, &mut report)
     });
     expanded.unwrap_or_else(|| {
         let mut visible = report.into_tokens(&outline.attrs.cfgs);
-        visible.extend(expand::outline(&options.krate, &outline));
+        visible.extend(expand::outline(&files.options.krate, &outline));
         Items {
             visible,
             hidden: TokenStream::new(),
@@ -72,39 +100,118 @@ fn one(parsed: Parsed, options: &Options, found: Option<&Found>) -> Items {
     })
 }
 
+/// A generic kernel: each instance as a kernel of its own, and what users see of all.
+fn all_instances(
+    outline: &Outline,
+    family: &Family,
+    files: &Files<'_>,
+    report: &mut Report,
+) -> Option<Items> {
+    let found = files.found?;
+    let mut instances = Vec::new();
+    for instance in family.instances(found, report) {
+        let Parsed {
+            outline,
+            kernel,
+            report: found_wrong,
+            ..
+        } = family.declare(&instance);
+        report.extend(found_wrong);
+        let Some(kernel) = kernel else { continue };
+        check::alone(&kernel, report);
+        // What is wrong in one may be wrong in all, and is said once.
+        let mut of_instance = Report::default();
+        let items = whole(&outline, &kernel, files, &mut of_instance);
+        report.extend(of_instance);
+        instances.extend(items.map(|items| expand::Instance {
+            ty: instance.ty,
+            items,
+        }));
+    }
+    report.is_empty().then(|| {
+        expand::family(
+            &files.options.krate,
+            outline,
+            instances,
+            matches!(found, Found::Later),
+        )
+    })
+}
+
 fn whole(
     outline: &Outline,
     kernel: &Kernel,
-    options: &Options,
-    found: &Found,
+    files: &Files<'_>,
     report: &mut Report,
 ) -> Option<Items> {
-    let entry = match found {
-        Found::Module(artifact) => check::against(outline, kernel, artifact, report),
-        Found::Absent(_) => None,
-    };
+    let (options, found) = (files.options, files.found?);
+    let (mut heard, mut entries) = (Heard::default(), Vec::new());
+    if let Found::Modules(artifacts) = found {
+        for artifact in artifacts {
+            let entry = check::against(outline, kernel, artifact, report)?;
+            if !report.is_empty() {
+                return None;
+            }
+            let subject = witness::Subject::new(outline, kernel, entry, artifact);
+            witness::check(&subject, files.cuda, options.deny_unused, report);
+            if let Some((first, of_first)) = artifacts.first().zip(entries.first().copied()) {
+                check::check_variants(outline, (first, of_first), (artifact, entry), report);
+            }
+            if !report.is_empty() {
+                return None;
+            }
+            heard.add(Heard {
+                claims: claims::of(&options.krate, &subject, files.cuda),
+                cpp: subject.cpp(files.cuda),
+                source: files
+                    .cuda
+                    .and_then(|cuda| Some(cuda.place.as_ref()?.shown.clone())),
+                read_only: subject.read_only(),
+            });
+            entries.push(entry);
+        }
+    }
     report.is_empty().then(|| {
         expand::kernel(&Subject {
             krate: &options.krate,
             outline,
             kernel,
             file: shown(found),
-            entry,
+            entry: entries.first().copied(),
+            entries,
+            later: matches!(found, Found::Later),
+            heard,
         })
     })
 }
 
+/// The file, as messages call it; of several the first.
 fn shown(found: &Found) -> &str {
     match found {
-        Found::Module(Artifact { place, .. }) | Found::Absent(place) => &place.shown,
+        Found::Modules(artifacts) => artifacts
+            .first()
+            .map_or("", |artifact| artifact.place.shown.as_str()),
+        Found::Absent(place) => &place.shown,
+        Found::Later => "",
     }
 }
 
-fn image(options: &Options, found: Option<&Found>) -> TokenStream {
-    match found {
-        Some(Found::Module(artifact)) => expand::image(&options.krate, artifact),
-        Some(Found::Absent(place)) => expand::absent_image(&options.krate, place),
-        // Without a file there are only outlines.
-        None => TokenStream::new(),
+impl Files<'_> {
+    fn image(&self) -> TokenStream {
+        let krate = &self.options.krate;
+        let mut image = match self.found {
+            Some(Found::Modules(artifacts)) => artifacts
+                .iter()
+                .enumerate()
+                .map(|(number, artifact)| expand::image(krate, number, artifact))
+                .collect(),
+            Some(Found::Absent(place)) => expand::absent_image(krate, place),
+            // Without a file there are only outlines.
+            Some(Found::Later) | None => TokenStream::new(),
+        };
+        if let Some(place) = self.cuda.and_then(|cuda| cuda.place.as_ref()) {
+            image.extend(expand::tracked(place));
+        }
+        image
     }
 }

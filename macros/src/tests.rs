@@ -126,15 +126,17 @@ fn a_declaration_says_what_the_ptx_does() {
     assert_has(
         &text,
         &[
-            "kernel: \"saxpy\", entry: \"saxpy\", image: &__IMAGE,",
+            "kernel: \"saxpy\", entry: \"saxpy\", variants: &[",
+            "Variant { image: &__IMAGE0, entry: \"saxpy\",",
             "safe: true,",
-            "name: \"n\", ty: \"u32\", offset: 0, size: 4, align: 4",
-            "name: \"y\", ty: \"&mut [f32]\", offset: 16, size: 8, align: 8",
+            "Param::scalar(\"n\", \"u32\", 0, \"u32\")",
+            "Param::array(\"x\", \"&[f32]\", 8, \"f32\", false, true)",
+            "Param::array(\"y\", \"&mut [f32]\", 16, \"f32\", true, false)",
             "params_size: 24,",
             "requires: &[\"x.len() >= n\", \"y.len() >= n\"],",
             "block: ::core::option::Option::Some([128, 1, 1]),",
             "reqntid: ::core::option::Option::None,",
-            "maxntid: ::core::option::Option::None,",
+            "maxntid: ::core::option::Option::None",
             "may_alias: &[]",
             "path: \"../kernels/vector.ptx\",",
             "::core::include_bytes!(",
@@ -143,10 +145,50 @@ fn a_declaration_says_what_the_ptx_does() {
     let text = expand_block("shared", "safe fn bounded(y: &mut [f32], n: i32);");
     assert_has(
         &text,
-        &["maxntid: ::core::option::Option::Some([256, 1, 1]),"],
+        &["maxntid: ::core::option::Option::Some([256, 1, 1])"],
     );
     let alias = "#[may_alias(y, x)] safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);";
     assert_has(&expand_block("vector", alias), &["may_alias: &[(2, 3)]"]);
+}
+
+#[test]
+fn a_kernel_without_ptx_is_laid_out_by_its_types() {
+    let text = expand("", "unsafe fn k(n: u8, g: Grid, x: &[f32], h: Half);");
+    assert_has(
+        &text,
+        &[
+            "const __PLACES_k: ::gridcall::__private::Places<4> = ::gridcall::__private::Places::new([",
+            "(1, 1), ::gridcall::__private::size_and_align::<Grid>(), (8, 8),",
+            "unsafe fn load_from(module: &::gridcall::Module,)",
+            "variants: &[],",
+            "Params<{ __PLACES_k.size }>",
+            "params.set_pointer(__PLACES_k.offsets[2], view2);",
+            "check_safe::<Grid>(\"k\", 1, \"g\", \"Grid\", false)",
+        ],
+    );
+    assert_lacks(&text, &["fn k(", "fn load(", "fn launch("]);
+}
+
+#[test]
+fn each_image_of_a_kernel_is_carried() {
+    let corpus = "../ptx/tests/corpus/axpy.nvrtc13";
+    let ptx = format!("ptx = [\"{corpus}.sm_75.ptx\", \"{corpus}.sm_100.ptx\"]");
+    let text = expand(
+        &ptx,
+        "unsafe fn axpy(a: f32, x: &[f32], y: &mut [f32], n: u64);",
+    );
+    assert_has(
+        &text,
+        &[
+            "static __IMAGE0:",
+            "target: \"sm_75\"",
+            "static __IMAGE1:",
+            "target: \"sm_100\"",
+            "image: &__IMAGE1, entry: \"axpy\"",
+        ],
+    );
+    let wrong = expand(&ptx, "unsafe fn axpy(a: f32, x: &[f32], y: u64, n: u64);");
+    assert_has(&wrong, &["compile_error!"]);
 }
 
 #[test]

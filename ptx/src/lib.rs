@@ -29,6 +29,7 @@ mod code;
 mod constant;
 mod entry;
 mod error;
+mod flow;
 mod initial;
 mod lexer;
 mod module;
@@ -46,6 +47,7 @@ pub use code::{
 pub use constant::Constant;
 pub use entry::{Alias, Body, Directives, Entry, Function};
 pub use error::{Error, Position};
+pub use flow::{Access, Flow, ParamFlow, Reach};
 pub use initial::{Element, SymbolAddress, Value};
 pub use module::Module;
 pub use param::{Param, Pointer};

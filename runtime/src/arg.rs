@@ -41,11 +41,11 @@ pub unsafe trait KernelArg: Copy {
 
 /// Scalars that the device has in the same size, alignment and bits.
 macro_rules! scalar {
-    ($($class:ident: $($scalar:ty),+;)+) => {$($(
+    ($($class:ident: $($scalar:ty = $kind:literal),+;)+) => {$($(
         // SAFETY: the type has the size and alignment of its CUDA counterpart and no padding;
         // what is written is exactly its bytes.
         unsafe impl KernelArg for $scalar {
-            const LAYOUT: ArgLayout = ArgLayout::of_scalar::<$scalar>(Class::$class);
+            const LAYOUT: ArgLayout = ArgLayout::of_scalar::<$scalar>(Class::$class, $kind);
 
             #[inline(always)]
             unsafe fn write(&self, to: *mut u8) {
@@ -57,32 +57,33 @@ macro_rules! scalar {
 }
 
 scalar! {
-    Integer: bool, u8, u16, u32, u64, usize, i8, i16, i32, i64, isize;
-    Float: f32, f64;
+    Integer: bool = "bool", u8 = "u8", u16 = "u16", u32 = "u32", u64 = "u64", usize = "u64";
+    Integer: i8 = "i8", i16 = "i16", i32 = "i32", i64 = "i64", isize = "i64";
+    Float: f32 = "f32", f64 = "f64";
     // .align 16 .b8 [16], as clang and nvcc pass __int128.
-    Bytes: u128, i128;
+    Bytes: u128 = "u128", i128 = "i128";
 }
 
 #[cfg(feature = "half")]
 scalar! {
     // .align 2 .b8 [2], since __half and __nv_bfloat16 are structs to the compiler.
-    Bytes: half::f16, half::bf16;
+    Bytes: half::f16 = "f16", half::bf16 = "bf16";
 }
 
 #[cfg(feature = "float8")]
 scalar! {
     // .align 1 .b8 [1], since the fp8 types are structs to the compiler.
-    Bytes: float8::F8E4M3, float8::F8E5M2;
+    Bytes: float8::F8E4M3 = "e4m3", float8::F8E5M2 = "e5m2";
 }
 
 #[cfg(feature = "num-complex")]
 macro_rules! complex {
-    ($($part:ty),+) => {$(
+    ($($part:ty = $kind:literal),+) => {$(
         // SAFETY: cuComplex is float2 (double2): both parts in order, aligned to their sum. Rust
         // aligns to one part, which matters only inside a struct, where the layout check sees it.
         unsafe impl KernelArg for num_complex::Complex<$part> {
             const LAYOUT: ArgLayout =
-                ArgLayout::of_bytes(2 * size_of::<$part>(), 2 * size_of::<$part>());
+                ArgLayout::of_bytes(2 * size_of::<$part>(), 2 * size_of::<$part>(), $kind);
 
             #[inline(always)]
             unsafe fn write(&self, to: *mut u8) {
@@ -94,7 +95,7 @@ macro_rules! complex {
 }
 
 #[cfg(feature = "num-complex")]
-complex!(f32, f64);
+complex!(f32 = "float2", f64 = "double2");
 
 // SAFETY: C passes an array inside a struct as its elements one after another, aligned as one of
 // them; each element writes within its own size.

@@ -1,14 +1,16 @@
 //! What `#[kernel]` hands over: a kernel as declared and as found in its PTX.
 
+use crate::layout::ArgLayout;
+
 /// A declared kernel. Made by `#[kernel]`.
 #[derive(Debug)]
 pub struct Declaration {
     /// The function's name in Rust.
     pub kernel: &'static str,
-    /// The entry's name in the PTX.
+    /// The entry's name in the PTX, where it is the same in all.
     pub entry: &'static str,
-    /// The PTX.
-    pub image: &'static Image,
+    /// The images that hold it; none if they are known only when the program runs.
+    pub variants: &'static [Variant],
     /// The source file of the declaration.
     pub file: &'static str,
     /// The line of the declaration.
@@ -23,15 +25,44 @@ pub struct Declaration {
     pub requires: &'static [&'static str],
     /// `#[block(..)]`.
     pub block: Option<[u32; 3]>,
+    /// Pairs of parameters that may overlap though one is written, the lower index first.
+    pub may_alias: &'static [(usize, usize)],
+    /// What the kernel is to C++.
+    pub cpp: Cpp,
+}
+
+/// A kernel in one of its images. Made by `#[kernel]`.
+#[derive(Debug)]
+pub struct Variant {
+    /// The PTX.
+    pub image: &'static Image,
+    /// The entry's name in it.
+    pub entry: &'static str,
     /// The entry's `.reqntid`.
     pub reqntid: Option<[u32; 3]>,
     /// The entry's `.maxntid`.
     pub maxntid: Option<[u32; 3]>,
-    /// Pairs of parameters that may overlap though one is written, the lower index first.
-    pub may_alias: &'static [(usize, usize)],
+}
+
+/// A kernel as C++ names it. Made by `#[kernel]`.
+#[derive(Debug)]
+pub struct Cpp {
+    /// Its name with namespaces and template arguments.
+    pub name: &'static str,
+    /// The types of its parameters, if its name in the PTX says them.
+    pub params: Option<&'static str>,
+    /// The file that declares it, as the declaration names it.
+    pub source: Option<&'static str>,
 }
 
 impl Declaration {
+    /// The files that hold the kernel, as messages call them.
+    pub(crate) fn path(&self) -> &'static str {
+        self.variants
+            .first()
+            .map_or("a module", |first| first.image.path)
+    }
+
     /// The arguments of a launch, one on a line, read back from its parameter block.
     #[cold]
     pub(crate) fn describe_arguments(&self, params: &[u8]) -> String {
@@ -78,9 +109,74 @@ pub struct Param {
     pub size: usize,
     /// Its alignment in bytes.
     pub align: usize,
+    /// How it is passed.
+    pub pass: Pass,
+}
+
+/// How an argument is passed. Made by `#[kernel]`.
+#[derive(Debug)]
+pub enum Pass {
+    /// By value.
+    Value(Option<ArgLayout>),
+    /// By the address of its first element.
+    Array {
+        /// Whether the declaration lets the kernel write.
+        written: bool,
+        /// Whether the kernel's code certainly does not write, whatever its types say.
+        read_only: bool,
+        /// The size of an element in bytes.
+        size: usize,
+        /// How CUDA passes an element by value, if it does.
+        element: Option<ArgLayout>,
+    },
 }
 
 impl Param {
+    /// A scalar by value, of a kind that [`ArgLayout`] has a name for.
+    #[must_use]
+    pub const fn scalar(
+        name: &'static str,
+        ty: &'static str,
+        offset: usize,
+        kind: &'static str,
+    ) -> Param {
+        let layout = ArgLayout::of_kind(kind);
+        Param {
+            name,
+            ty,
+            offset,
+            size: layout.size,
+            align: layout.align,
+            pass: Pass::Value(Some(layout)),
+        }
+    }
+
+    /// An array of such scalars.
+    #[must_use]
+    pub const fn array(
+        name: &'static str,
+        ty: &'static str,
+        offset: usize,
+        kind: &'static str,
+        written: bool,
+        read_only: bool,
+    ) -> Param {
+        let layout = ArgLayout::of_kind(kind);
+        Param {
+            name,
+            ty,
+            offset,
+            size: 8,
+            align: 8,
+            pass: Pass::Array {
+                written,
+                read_only,
+                size: layout.size,
+                element: Some(layout),
+            },
+        }
+    }
+
     fn describe(&self, bytes: &[u8]) -> String {
         macro_rules! scalar {
             ($($scalar:ident),+) => {

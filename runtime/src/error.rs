@@ -136,16 +136,14 @@ pub enum LoadErrorKind {
         hint: &'static str,
     },
     /// The module loaded, and has no such entry.
-    #[error(
-        "kernel `{kernel}`: the driver finds no entry `{entry}` in `{path}`, though the file had one when the crate was compiled"
-    )]
+    #[error("kernel `{kernel}`: the driver finds no entry `{entry}` in `{path}`")]
     NoEntry {
         /// The kernel's name in Rust.
         kernel: &'static str,
         /// The entry's name.
-        entry: &'static str,
-        /// The PTX file, as the declaration names it.
-        path: &'static str,
+        entry: String,
+        /// The file or the module.
+        path: String,
     },
     /// The loaded kernel takes other parameters than the declaration says.
     #[error(
@@ -154,8 +152,8 @@ pub enum LoadErrorKind {
     Parameters {
         /// The kernel's name in Rust.
         kernel: &'static str,
-        /// The PTX file, as the declaration names it.
-        path: &'static str,
+        /// The file or the module.
+        path: String,
         /// The parameter, from 0.
         index: usize,
         /// Its name.
@@ -166,6 +164,52 @@ pub enum LoadErrorKind {
         offset: usize,
         /// What the driver says of it.
         found: String,
+    },
+    /// The module is not that of the declaration.
+    #[error("kernel `{kernel}`: {message}")]
+    Mismatch {
+        /// The kernel's name in Rust.
+        kernel: &'static str,
+        /// What differs, and where.
+        message: String,
+    },
+    /// None of the kernel's images is for this device.
+    #[error("kernel `{kernel}`: no image is for a device of compute capability {}.{}; there are {variants}", capability.0, capability.1)]
+    NoVariant {
+        /// The kernel's name in Rust.
+        kernel: &'static str,
+        /// The device's compute capability.
+        capability: (u32, u32),
+        /// The images and their targets.
+        variants: String,
+    },
+    /// A module's file could not be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A module is text, and not the PTX that it should be.
+    #[error("{module}: not the PTX that it should be: {message}")]
+    Ptx {
+        /// The module, as it was named.
+        module: String,
+        /// Line, column, and what was expected there.
+        message: String,
+    },
+    /// The driver refused a module.
+    #[error("the driver cannot load {module}: {code}{log}{hint}")]
+    Module {
+        /// The module, as it was named.
+        module: String,
+        /// The driver's answer.
+        code: DriverCode,
+        /// The compiler's own log, each line on a line of its own, or empty.
+        log: String,
+        /// What to do, if the log shows it, or empty.
+        hint: &'static str,
     },
     /// Another call of the driver failed.
     #[error("kernel `{kernel}`: {call} failed: {code}")]

@@ -11,6 +11,7 @@ use crate::{
     error::{LaunchError, LaunchErrorKind, LoadError},
     launch::Launch,
     load::Loaded,
+    module::Module,
 };
 
 /// A kernel that is loaded in one context: `D` is the struct that `#[kernel]` made of its
@@ -122,6 +123,23 @@ impl<D: Declared> Kernel<D, D::Safety> {
         Ok(Kernel {
             loaded,
             context: context.clone(),
+            declared: PhantomData,
+        })
+    }
+}
+
+impl<D: Declared> Kernel<D, D::Safety> {
+    /// Takes the kernel from a module.
+    ///
+    /// # Safety
+    ///
+    /// The module's kernel must be the one that is declared.
+    #[doc(hidden)]
+    pub unsafe fn load_from(module: &Module) -> Result<Self, LoadError> {
+        let loaded = Arc::new(module.kernel(D::cell().declaration())?);
+        Ok(Kernel {
+            loaded,
+            context: module.context().clone(),
             declared: PhantomData,
         })
     }
@@ -264,7 +282,7 @@ impl<D, S> fmt::Debug for Kernel<D, S> {
         let declaration = self.loaded.declaration;
         f.debug_struct("Kernel")
             .field("kernel", &declaration.kernel)
-            .field("ptx", &declaration.image.path)
+            .field("ptx", &declaration.path())
             .field("device", &self.context.ordinal())
             .finish_non_exhaustive()
     }

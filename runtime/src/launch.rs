@@ -459,7 +459,7 @@ fn check_block(block: Block, kernel: &Loaded) -> Result<(), GeometryError> {
             threads,
             limit: kernel.max_threads_per_block,
             registers: kernel.registers,
-            launch_bound: kernel.declaration.maxntid,
+            launch_bound: kernel.maxntid,
         });
     }
     Ok(())

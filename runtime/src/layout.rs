@@ -16,6 +16,22 @@ pub struct ArgLayout {
     pub class: Class,
     /// Whether there is a device pointer in it.
     pub has_pointer: bool,
+    /// The scalar or vector that it is, by Rust's name for scalars and CUDA's for vectors; of an
+    /// array, its elements' kind. Empty for a struct and for what is not known.
+    pub kind: &'static str,
+    /// The fields of a struct.
+    pub fields: &'static [Field],
+}
+
+/// A field of a struct. Made by `#[derive(KernelArg)]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// Where Rust places it, in bytes.
+    pub offset: usize,
+    /// How CUDA passes its type.
+    pub layout: ArgLayout,
 }
 
 /// What PTX declares a parameter as.
@@ -57,22 +73,49 @@ pub struct Expected {
 }
 
 impl ArgLayout {
-    pub(crate) const fn of_scalar<T>(class: Class) -> ArgLayout {
+    pub(crate) const fn of_scalar<T>(class: Class, kind: &'static str) -> ArgLayout {
         ArgLayout {
             size: size_of::<T>(),
             align: align_of::<T>(),
             class,
             has_pointer: false,
+            kind,
+            fields: &[],
+        }
+    }
+
+    /// The layout of a scalar by its name in Rust, `usize` being `u64`.
+    pub(crate) const fn of_kind(kind: &'static str) -> ArgLayout {
+        let class = match kind.as_bytes() {
+            [b'f', ..] => Class::Float,
+            _ => Class::Integer,
+        };
+        let size = match kind.as_bytes() {
+            [.., b'1', b'6'] => 2,
+            [.., b'3', b'2'] => 4,
+            [.., b'6', b'4'] => 8,
+            // `u8`, `i8` and `bool`
+            _ => 1,
+        };
+        ArgLayout {
+            size,
+            align: size,
+            class,
+            has_pointer: false,
+            kind,
+            fields: &[],
         }
     }
 
     #[cfg_attr(not(feature = "num-complex"), allow(dead_code))]
-    pub(crate) const fn of_bytes(size: usize, align: usize) -> ArgLayout {
+    pub(crate) const fn of_bytes(size: usize, align: usize, kind: &'static str) -> ArgLayout {
         ArgLayout {
             size,
             align,
             class: Class::Bytes,
             has_pointer: false,
+            kind,
+            fields: &[],
         }
     }
 
@@ -90,6 +133,17 @@ impl ArgLayout {
             align: element.align,
             class: Class::Bytes,
             has_pointer: element.has_pointer,
+            kind: element.kind,
+            fields: element.fields,
+        }
+    }
+
+    /// The same without its fields, which are not those that C++ gives the struct.
+    #[must_use]
+    pub const fn opaque(self) -> ArgLayout {
+        ArgLayout {
+            fields: &[],
+            ..self
         }
     }
 
@@ -101,13 +155,17 @@ impl ArgLayout {
     /// While the crate compiles: where CUDA would place a field elsewhere.
     #[must_use]
     #[track_caller]
-    pub const fn of_struct<T>(fields: &[(usize, ArgLayout, &str)]) -> ArgLayout {
+    pub const fn of_struct<T>(fields: &'static [Field]) -> ArgLayout {
         let mut end = 0_usize;
         let mut align = 1;
         let mut has_pointer = false;
         let mut index = 0;
         while index < fields.len() {
-            let (offset, field, name) = fields[index];
+            let Field {
+                name,
+                offset,
+                layout: field,
+            } = fields[index];
             let expected = end.next_multiple_of(field.align);
             if offset != expected {
                 let text = Text::new()
@@ -129,6 +187,10 @@ impl ArgLayout {
             has_pointer |= field.has_pointer;
             index += 1;
         }
+        // An alignment that only Rust knows (repr(align)) is the user's word for __align__.
+        if align_of::<T>() > align {
+            align = align_of::<T>();
+        }
         let size = end.next_multiple_of(align);
         if size != size_of::<T>() {
             let text = Text::new()
@@ -143,17 +205,13 @@ impl ArgLayout {
                 .text("))]");
             panic!("{}", text.as_str());
         }
-        // An alignment that only Rust knows (repr(align)) is the user's word for __align__.
-        let align = if align_of::<T>() > align {
-            align_of::<T>()
-        } else {
-            align
-        };
         ArgLayout {
             size,
             align,
             class: Class::Bytes,
             has_pointer,
+            kind: "",
+            fields,
         }
     }
 }
@@ -195,6 +253,77 @@ pub const fn check_layout<T: KernelArg>(expected: Expected) {
         .number(expected.align)
         .text(cure(&found, &expected));
     panic!("{}", text.as_str());
+}
+
+/// Refuses device pointers in what a safe kernel takes by value.
+///
+/// # Panics
+///
+/// While the crate compiles: if there is one.
+#[track_caller]
+pub const fn check_safe<T: KernelArg>(
+    kernel: &'static str,
+    index: usize,
+    param: &'static str,
+    ty: &'static str,
+    safe: bool,
+) {
+    let found = T::LAYOUT;
+    check_layout::<T>(Expected {
+        kernel,
+        index,
+        param,
+        ty,
+        size: found.size,
+        align: found.align,
+        class: found.class,
+        ptx: "",
+        place: "",
+        safe,
+    });
+}
+
+/// Where parameters lie that no PTX was seen of: as CUDA lays out their types. Made by `#[kernel]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<const N: usize> {
+    /// Where each starts.
+    pub offsets: [usize; N],
+    /// The bytes of each.
+    pub sizes: [usize; N],
+    /// The alignment of each.
+    pub aligns: [usize; N],
+    /// The end of the last.
+    pub size: usize,
+}
+
+impl<const N: usize> Places<N> {
+    /// The places of parameters of these sizes and alignments.
+    #[must_use]
+    pub const fn new(layouts: [(usize, usize); N]) -> Places<N> {
+        let mut places = Places {
+            offsets: [0; N],
+            sizes: [0; N],
+            aligns: [1; N],
+            size: 0,
+        };
+        let mut index = 0;
+        while index < N {
+            let (size, align) = layouts[index];
+            let offset = places.size.next_multiple_of(align);
+            places.offsets[index] = offset;
+            places.sizes[index] = size;
+            places.aligns[index] = align;
+            places.size = offset + size;
+            index += 1;
+        }
+        places
+    }
+}
+
+/// How CUDA lays out a type.
+#[must_use]
+pub const fn size_and_align<T: KernelArg>() -> (usize, usize) {
+    (T::LAYOUT.size, T::LAYOUT.align)
 }
 
 /// Refuses element types without a size.
@@ -257,13 +386,13 @@ const fn cure(found: &ArgLayout, expected: &Expected) -> &'static str {
 
 /// A text put together in a constant.
 #[derive(Clone, Copy)]
-struct Text {
+pub(crate) struct Text {
     bytes: [u8; 1024],
     len: usize,
 }
 
 impl Text {
-    const fn new() -> Text {
+    pub(crate) const fn new() -> Text {
         Text {
             bytes: [0; 1024],
             len: 0,
@@ -271,7 +400,7 @@ impl Text {
     }
 
     /// Appends a text; what does not fit is left out, and only a message grows shorter by it.
-    const fn text(mut self, text: &str) -> Text {
+    pub(crate) const fn text(mut self, text: &str) -> Text {
         let bytes = text.as_bytes();
         if self.len + bytes.len() > self.bytes.len() {
             return self;
@@ -285,7 +414,7 @@ impl Text {
         self
     }
 
-    const fn number(self, number: usize) -> Text {
+    pub(crate) const fn number(self, number: usize) -> Text {
         let mut digits = [0_u8; 20];
         let mut first = digits.len();
         let mut rest = number;
@@ -303,7 +432,7 @@ impl Text {
         }
     }
 
-    const fn as_str(&self) -> &str {
+    pub(crate) const fn as_str(&self) -> &str {
         match std::str::from_utf8(self.bytes.split_at(self.len).0) {
             Ok(text) => text,
             Err(_) => "the layouts differ",

@@ -1,8 +1,9 @@
 //! Call a CUDA kernel like a Rust function.
 //!
-//! The kernel stays CUDA C++ or PTX. A Rust declaration of its signature, marked [`#[kernel]`](kernel),
-//! is compared with the compiled kernel while your crate compiles, and becomes a typed function
-//! that takes any device array as it is and launches at the cost of a bare `cuLaunchKernel`.
+//! The kernel stays CUDA C++ or PTX. A Rust declaration of its signature, marked
+//! [`#[kernel]`](kernel), is compared with the compiled kernel while your crate compiles, and
+//! becomes a typed function that takes any device array as it is and launches at the cost of a bare
+//! `cuLaunchKernel`.
 //!
 //! ```no_run
 //! use gridcall::{cover, kernel};
@@ -61,7 +62,10 @@
 //!   (`cuFuncGetParamInfo`, CUDA 12.4); errors carry the log of its compiler.
 //!
 //! A PTX header does not hold pointee types, signedness, `const` or the order of a struct's fields.
-//! Those are the author's word.
+//! Other witnesses do, and are heard where there are: the C++ name of an entry without `extern
+//! "C"`; the code of the kernel, for arrays that are certainly written or accessed in another
+//! width; the CUDA source, with `#[kernel(.., cuda = "path")]`; and the CUDA compiler itself, by
+//! [`verify!`] in a test. What none of them was asked for is the author's word.
 //!
 //! # What `safe` means
 //!
@@ -166,6 +170,8 @@ pub use gridcall_macros::AsDeviceViewMut;
 /// [`DevicePointer`] field is accepted, and only `unsafe` kernels take such a struct.
 ///
 /// `#[kernel_arg(crate = path)]` names this crate where it is not `gridcall`.
+/// `#[kernel_arg(opaque)]` says that the fields are not those of the struct's counterpart, as for a
+/// union: its size and alignment are compared then, and not its fields.
 pub use gridcall_macros::KernelArg;
 
 /// Declares CUDA kernels, and compares the declarations with the compiled kernels.
@@ -203,6 +209,13 @@ pub use gridcall_macros::KernelArg;
 /// - `ptx = "path"`: the PTX file, from the folder of the `Cargo.toml` of the crate that holds the
 ///   declaration; or `ptx = concat!(env!("OUT_DIR"), "/k.ptx")` for one that the build script made.
 ///   When the file changes, the crate is compiled again.
+///   A list, `ptx = ["k.sm_75.ptx", "k.sm_90.ptx"]`, holds the kernels for several devices: each
+///   file is checked, and the one that fits the device best is loaded. Without `ptx`, the kernel
+///   is taken from a [`Module`] when the program runs.
+/// - `cuda = "path"`: the CUDA source, or a signature as text, which the declaration is compared
+///   with as well: pointee types, signs, `const`, names, and fields of structs that the file
+///   defines.
+/// - `unused = "deny"`: an array that the kernel's code never touches is an error.
 /// - `crate = path`: where this crate is found, if not at `::gridcall`: renamed in `Cargo.toml`, or
 ///   re-exported by another.
 ///
@@ -213,7 +226,13 @@ pub use gridcall_macros::KernelArg;
 ///   `is_none()`), of `grid` and `block` (`x`, `y`, `z`; `grid.blocks()`, `block.threads()`) and of
 ///   `shared_mem_bytes`. Integers, literals and fields of structs too, are of one saturating type,
 ///   so that `x.len() >= n * m` needs no cast and cannot wrap.
-/// - `#[name("entry")]`: the entry in the PTX, if it is not named as the function.
+/// - `#[name("entry")]`: the entry in the PTX, if it is not named as the function; of a C++ name also
+///   the readable form, `#[name("math::add<float>")]`. A kernel without `extern "C"` is found by its
+///   plain name where one entry, or one overload, fits the declaration.
+/// - `#[instances(T = { f32 => "add_f32", f64 => "add_f64" })]` on `fn add<T>(..)`: one declaration for
+///   several entries, each checked. Without a list, the instances of a C++ template are told by
+///   the names of the entries. The handle of one is `add::load::<f32>(&ctx)?`, and takes
+///   `add { .. }.arguments()`.
 /// - `#[block(256)]`, `#[block(16, 16)]`: the one block that the kernel works with.
 /// - `#[may_alias(x, y)]`: arrays that may overlap though the kernel writes to one of them.
 /// - `#[align(16)]`, before a parameter: the alignment in bytes that the kernel needs of an array's
@@ -240,6 +259,7 @@ mod buffer;
 mod call;
 mod cell;
 mod contract;
+mod counterpart;
 mod current;
 mod declaration;
 mod device;
@@ -250,12 +270,15 @@ mod kernel;
 mod launch;
 mod layout;
 mod load;
+mod module;
 mod params;
 mod pointer;
 #[cfg(feature = "pyo3")]
 pub mod python;
 mod strided;
+mod variant;
 mod vector;
+mod verify;
 
 pub use arg::KernelArg;
 pub use awaiting::{After, after, after_event};
@@ -268,6 +291,7 @@ pub use error::{
 };
 pub use kernel::{Kernel, Safe, Unsafe};
 pub use launch::{Block, Extent, Grid, Launch, cover};
+pub use module::Module;
 pub use pointer::{DevicePointer, DevicePointerMut};
 pub use strided::{Strided, StridedMut};
 pub use vector::*;
@@ -279,10 +303,17 @@ pub mod __private {
         call::{Call, Finish, Span, launch, launch_unsafe},
         cell::KernelCell,
         contract::{AnyField, Extents, Field, Int, ViewOf},
-        declaration::{Declaration, Image, Param},
+        counterpart::{
+            Counterpart, CounterpartField, LayoutOf, NoLayout, check_access, check_fields,
+        },
+        declaration::{Cpp, Declaration, Image, Param, Pass, Variant},
         kernel::{Arguments, Declared, NoView},
-        layout::{ArgLayout, Class, Expected, check_element, check_layout},
+        layout::{
+            ArgLayout, Class, Expected, Field as ArgField, Places, check_element, check_layout,
+            check_safe, size_and_align,
+        },
         params::Params,
         strided::{StridedOf, StridedView},
+        verify::{declaration, has_compiler, verify},
     };
 }

@@ -15,10 +15,11 @@ use cudarc::driver::{
 };
 
 use crate::{
-    declaration::{Declaration, Image},
+    declaration::{Declaration, Image, Variant},
     driver::{Driver, DriverCode, SUCCESS, driver},
     error::{GeometryError, LoadError, LoadErrorKind},
     launch::Block,
+    variant,
 };
 
 /// A kernel in one context, with all that a launch compares against.
@@ -42,6 +43,8 @@ pub(crate) struct Loaded {
     granted_shared_mem: AtomicU32,
     /// The block the kernel must be launched with.
     pub(crate) fixed_block: Option<FixedBlock>,
+    /// The launch bound that the kernel was compiled with.
+    pub(crate) maxntid: Option<[u32; 3]>,
     /// The block of a launch that names none, by the number of its axes.
     default_blocks: [Block; 3],
     /// Whether that block is within every limit; a fixed one need not be.
@@ -73,6 +76,29 @@ unsafe impl Send for Loaded {}
 // SAFETY: nothing behind a shared reference changes but the atomic.
 unsafe impl Sync for Loaded {}
 
+/// A kernel as it is found in a module.
+#[derive(Debug)]
+pub(crate) struct Found<'a> {
+    pub(crate) entry: &'a str,
+    /// The module, as messages call it.
+    pub(crate) path: &'a str,
+    pub(crate) reqntid: Option<[u32; 3]>,
+    pub(crate) maxntid: Option<[u32; 3]>,
+}
+
+/// Makes the context current, unless something is wrong with it.
+pub(crate) fn enter(context: &CudaContext) -> Result<&'static Driver, LoadError> {
+    let driver = driver()?;
+    context.check_err().map_err(LoadErrorKind::Earlier)?;
+    context
+        .bind_to_thread()
+        .map_err(|source| LoadErrorKind::Context {
+            ordinal: context.ordinal(),
+            source,
+        })?;
+    Ok(driver)
+}
+
 impl Loaded {
     /// Loads the kernel; its module, if another declaration has not loaded it already.
     ///
@@ -81,23 +107,35 @@ impl Loaded {
         declaration: &'static Declaration,
         context: &Arc<CudaContext>,
     ) -> Result<Loaded, LoadError> {
-        let &Declaration { kernel, image, .. } = declaration;
+        let kernel = declaration.kernel;
         // No PTX has version 0.0: it stands for a file that was not there.
-        if image.version == (0, 0) {
-            let path = image.path;
+        let absent = |variant: &&Variant| variant.image.version == (0, 0);
+        if let Some(absent) = declaration.variants.iter().find(absent) {
+            let path = absent.image.path;
             return Err(LoadErrorKind::SignaturesOnly { kernel, path }.into());
         }
-        let driver = driver()?;
-        context.check_err().map_err(LoadErrorKind::Earlier)?;
-        context
-            .bind_to_thread()
-            .map_err(|source| LoadErrorKind::Context {
-                ordinal: context.ordinal(),
-                source,
-            })?;
-        let module = Module::shared(declaration, driver, context)?;
-        let function = module.function(declaration, driver)?;
-        let packed = check_parameters(declaration, driver, function)?;
+        let driver = enter(context)?;
+        let variant = variant::best(declaration, driver, context)?;
+        let module = Module::shared(kernel, variant.image, driver, context)?;
+        let found = Found {
+            entry: variant.entry,
+            path: variant.image.path,
+            reqntid: variant.reqntid,
+            maxntid: variant.maxntid,
+        };
+        Loaded::from_module(declaration, context, module, &found)
+    }
+
+    /// Finds the kernel in a module that is loaded in this context, which is current.
+    pub(crate) fn from_module(
+        declaration: &'static Declaration,
+        context: &Arc<CudaContext>,
+        module: Arc<Module>,
+        found: &Found<'_>,
+    ) -> Result<Loaded, LoadError> {
+        let driver = module.driver;
+        let function = module.function(declaration, found)?;
+        let packed = check_parameters(declaration, driver, function, found.path)?;
         let limits = Limits::of(driver, context)
             .map_err(|code| failed(declaration, "cuDeviceGetAttribute", code))?;
         // The numbers are those of CUfunction_attribute: MAX_THREADS_PER_BLOCK,
@@ -108,14 +146,11 @@ impl Loaded {
                 .map_err(|code| failed(declaration, "cuFuncGetAttribute", code))
         };
         let max_threads_per_block = attribute(0)?;
-        let by_ptx = declaration.reqntid.is_some();
-        let fixed_block = declaration
-            .reqntid
-            .or(declaration.block)
-            .map(|dims| FixedBlock {
-                block: block(dims),
-                by_ptx,
-            });
+        let by_ptx = found.reqntid.is_some();
+        let fixed_block = found.reqntid.or(declaration.block).map(|dims| FixedBlock {
+            block: block(dims),
+            by_ptx,
+        });
         Ok(Loaded {
             declaration,
             driver,
@@ -128,11 +163,25 @@ impl Loaded {
             static_shared_mem: attribute(1)?,
             granted_shared_mem: AtomicU32::new(attribute(8)?),
             fixed_block,
-            default_blocks: default_blocks(declaration, fixed_block, max_threads_per_block),
+            maxntid: found.maxntid,
+            default_blocks: default_blocks(found.maxntid, fixed_block, max_threads_per_block),
             default_block_fits: fixed_block
                 .is_none_or(|fixed| fixed.block.threads() <= u64::from(max_threads_per_block)),
             _module: module,
         })
+    }
+
+    /// Whether the driver tells of a parameter behind the declared ones.
+    #[cold]
+    pub(crate) fn takes_more(&self) -> bool {
+        let Some(param_info) = self.driver.func_get_param_info else {
+            return false;
+        };
+        let (mut offset, mut size) = (0, 0);
+        let next = self.declaration.params.len();
+        // SAFETY: the function is loaded, and both places take an answer.
+        let code = unsafe { param_info(self.function, next, &raw mut offset, &raw mut size) };
+        code == SUCCESS
     }
 
     /// The block of a launch that names none and has so many axes.
@@ -248,9 +297,17 @@ impl Limits {
     }
 }
 
+/// Why the driver did not load an image.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) code: DriverCode,
+    /// The compiler's own words.
+    pub(crate) log: Vec<u8>,
+}
+
 /// A loaded image.
 #[derive(Debug)]
-struct Module {
+pub(crate) struct Module {
     handle: CUmodule,
     context: Weak<CudaContext>,
     driver: &'static Driver,
@@ -269,10 +326,16 @@ struct Slot {
 }
 
 impl Module {
+    /// Whether the driver says what parameters a kernel takes.
+    pub(crate) fn tells_parameters(&self) -> bool {
+        self.driver.func_get_param_info.is_some()
+    }
+
     /// The image's module in this context: the one that another declaration over the same PTX has
     /// loaded, or a new one. So that they share the image's variables, and the JIT runs once.
     fn shared(
-        declaration: &'static Declaration,
+        kernel: &'static str,
+        image: &'static Image,
         driver: &'static Driver,
         context: &Arc<CudaContext>,
     ) -> Result<Arc<Module>, LoadError> {
@@ -281,15 +344,14 @@ impl Module {
             let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
             slots.retain(|slot| slot.context.strong_count() > 0);
             let here = slots.iter().find(|slot| {
-                ptr::eq(slot.context.as_ptr(), Arc::as_ptr(context))
-                    && slot.image.ptx == declaration.image.ptx
+                ptr::eq(slot.context.as_ptr(), Arc::as_ptr(context)) && slot.image.ptx == image.ptx
             });
             match here {
                 Some(slot) => slot.clone(),
                 None => {
                     let slot = Arc::new(Slot {
                         context: Arc::downgrade(context),
-                        image: declaration.image,
+                        image,
                         module: Mutex::new(Weak::new()),
                     });
                     slots.push(slot.clone());
@@ -301,16 +363,20 @@ impl Module {
         if let Some(module) = module.upgrade() {
             return Ok(module);
         }
-        let loaded = Arc::new(Module::load(declaration, driver, context)?);
+        let loaded = Arc::new(
+            Module::load(driver, context, image.ptx)
+                .map_err(|refused| explain_load(kernel, image, driver, context, &refused))?,
+        );
         *module = Arc::downgrade(&loaded);
         Ok(loaded)
     }
 
-    fn load(
-        declaration: &'static Declaration,
+    /// Loads an image of any form that the driver knows. The context must be current.
+    pub(crate) fn load(
         driver: &'static Driver,
         context: &Arc<CudaContext>,
-    ) -> Result<Module, LoadError> {
+        image: &[u8],
+    ) -> Result<Module, Refused> {
         const ERROR_LOG_BUFFER: c_uint = 5;
         const ERROR_LOG_BUFFER_SIZE_BYTES: c_uint = 6;
         let mut log = vec![0_u8; 16 * 1024];
@@ -320,9 +386,10 @@ impl Module {
             log.as_mut_ptr().cast(),
             ptr::without_provenance_mut(log.len()),
         ];
-        let text = [declaration.image.ptx, b"\0"].concat();
+        // Text ends with a NUL; other forms know where they end.
+        let text = [image, b"\0"].concat();
         let mut handle = ptr::null_mut();
-        // SAFETY: the text ends with a NUL; the log is as long as its size option says, and both
+        // SAFETY: the image is a text that ends with a NUL, or has its length in its head; the log is as long as its size option says, and both
         // outlive the call; the context is current.
         let code = unsafe {
             (driver.module_load_data_ex)(
@@ -334,7 +401,7 @@ impl Module {
             )
         };
         if code != SUCCESS {
-            return Err(explain_load(declaration, driver, context, code, &log));
+            return Err(Refused { code, log });
         }
         Ok(Module {
             handle,
@@ -346,19 +413,20 @@ impl Module {
     fn function(
         &self,
         declaration: &'static Declaration,
-        driver: &Driver,
+        found: &Found<'_>,
     ) -> Result<CUfunction, LoadError> {
         let not_there = || LoadErrorKind::NoEntry {
             kernel: declaration.kernel,
-            entry: declaration.entry,
-            path: declaration.image.path,
+            entry: found.entry.to_owned(),
+            path: found.path.to_owned(),
         };
         const NOT_FOUND: DriverCode = DriverCode(500);
-        let name = CString::new(declaration.entry).map_err(|_| not_there())?;
+        let name = CString::new(found.entry).map_err(|_| not_there())?;
         let mut function = ptr::null_mut();
         // SAFETY: the module is loaded, the name is a C string, `function` takes the answer.
-        let code =
-            unsafe { (driver.module_get_function)(&raw mut function, self.handle, name.as_ptr()) };
+        let code = unsafe {
+            (self.driver.module_get_function)(&raw mut function, self.handle, name.as_ptr())
+        };
         match code {
             SUCCESS => Ok(function),
             NOT_FOUND => Err(not_there().into()),
@@ -387,6 +455,7 @@ fn check_parameters(
     declaration: &'static Declaration,
     driver: &Driver,
     function: CUfunction,
+    path: &str,
 ) -> Result<bool, LoadError> {
     // Beyond 16 bytes ptxas aligns by the place of the whole block, not within it.
     let mut packed = declaration.params.iter().all(|param| param.align <= 16);
@@ -410,7 +479,7 @@ fn check_parameters(
         };
         return Err(LoadErrorKind::Parameters {
             kernel: declaration.kernel,
-            path: declaration.image.path,
+            path: path.to_owned(),
             index,
             name: param.name,
             declared: param.size,
@@ -424,14 +493,14 @@ fn check_parameters(
 
 /// The blocks for launches of one, two and three axes that name none.
 fn default_blocks(
-    declaration: &Declaration,
+    maxntid: Option<[u32; 3]>,
     fixed: Option<FixedBlock>,
     max_threads: u32,
 ) -> [Block; 3] {
     if let Some(fixed) = fixed {
         return [fixed.block; 3];
     }
-    let bound = declaration.maxntid.unwrap_or([u32::MAX; 3]);
+    let bound = maxntid.unwrap_or([u32::MAX; 3]);
     [[256, 1, 1], [16, 16, 1], [8, 8, 4]].map(|mut dims: [u32; 3]| {
         for (dim, bound) in dims.iter_mut().zip(bound) {
             *dim = (*dim).min(bound.max(1));
@@ -466,16 +535,16 @@ fn failed(declaration: &Declaration, call: &'static str, code: DriverCode) -> Lo
 /// Why the driver refused an image, as far as it and the image tell.
 #[cold]
 fn explain_load(
-    declaration: &'static Declaration,
+    kernel: &'static str,
+    image: &'static Image,
     driver: &Driver,
     context: &CudaContext,
-    code: DriverCode,
-    log: &[u8],
+    refused: &Refused,
 ) -> LoadError {
+    let &Refused { code, ref log } = refused;
     if code.breaks_context() {
         return LoadErrorKind::Broken(code).into();
     }
-    let &Declaration { kernel, image, .. } = declaration;
     const UNSUPPORTED_PTX_VERSION: DriverCode = DriverCode(222);
     if code == UNSUPPORTED_PTX_VERSION
         && let Ok(driver) = driver.version()
@@ -520,7 +589,7 @@ fn explain_load(
 /// the same major number ([PTX ISA, `.target`]).
 ///
 /// [PTX ISA, `.target`]: https://docs.nvidia.com/cuda/parallel-thread-execution/#ptx-module-directives-target
-fn runs_on(target: &str, (major, minor): (u32, u32)) -> bool {
+pub(crate) fn runs_on(target: &str, (major, minor): (u32, u32)) -> bool {
     let Some(arch) = target
         .split(',')
         .next()
@@ -541,7 +610,7 @@ fn runs_on(target: &str, (major, minor): (u32, u32)) -> bool {
 }
 
 /// The compiler's log with the file's name in place of its own words for it.
-fn readable_log(log: &[u8], path: &str) -> String {
+pub(crate) fn readable_log(log: &[u8], path: &str) -> String {
     let log = log.split(|&byte| byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(log)
         .lines()
@@ -551,7 +620,7 @@ fn readable_log(log: &[u8], path: &str) -> String {
         .collect()
 }
 
-fn hint(code: DriverCode, log: &str) -> &'static str {
+pub(crate) fn hint(code: DriverCode, log: &str) -> &'static str {
     const JIT_COMPILER_NOT_FOUND: DriverCode = DriverCode(221);
     if code == JIT_COMPILER_NOT_FOUND {
         "\n  the driver's compiler library, libnvidia-ptxjitcompiler.so.1, is missing: in a container, mount it with the driver's other libraries"

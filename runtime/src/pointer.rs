@@ -77,7 +77,14 @@ macro_rules! pointer {
         // SAFETY: a device pointer has 8 bytes, of which all are written.
         unsafe impl<T> KernelArg for $pointer<'_, T> {
             const LAYOUT: ArgLayout =
-                ArgLayout { size: 8, align: 8, class: Class::Integer, has_pointer: true };
+                ArgLayout {
+                    size: 8,
+                    align: 8,
+                    class: Class::Integer,
+                    has_pointer: true,
+                    kind: "pointer",
+                    fields: &[],
+                };
 
             #[inline(always)]
             unsafe fn write(&self, to: *mut u8) {

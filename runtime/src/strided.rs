@@ -67,6 +67,8 @@ unsafe impl<T, const N: usize> KernelArg for Strided<T, N> {
         class: Class::Bytes,
         // Of an array that the launch describes and acquires.
         has_pointer: false,
+        kind: "",
+        fields: &[],
     };
 
     #[inline(always)]

@@ -9,6 +9,15 @@ use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 use crate::{arg::KernelArg, layout::ArgLayout};
 
 /// A vector type: its name, CUDA's name, its scalar, its alignment and its fields.
+/// `float4` of a text that may go on behind it.
+const fn kind(cuda: &'static str) -> &'static str {
+    let mut len = 0;
+    while len < cuda.len() && cuda.as_bytes()[len].is_ascii_alphanumeric() {
+        len += 1;
+    }
+    cuda.split_at(len).0
+}
+
 macro_rules! vectors {
     ($($name:ident, $cuda:literal, $scalar:ty, $align:literal, ($($field:ident),+);)+) => {$(
         #[doc = concat!("CUDA's `", $cuda, "`, aligned to ", $align, " bytes.")]
@@ -44,7 +53,7 @@ macro_rules! vectors {
         // SAFETY: size and alignment are CUDA's, by the assertion below, and the type has no
         // padding: what is written is exactly its bytes.
         unsafe impl KernelArg for $name {
-            const LAYOUT: ArgLayout = ArgLayout::of_scalar::<$name>(crate::layout::Class::Bytes);
+            const LAYOUT: ArgLayout = ArgLayout::of_scalar::<$name>(crate::layout::Class::Bytes, kind($cuda));
 
             #[inline(always)]
             unsafe fn write(&self, to: *mut u8) {

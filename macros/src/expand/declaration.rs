@@ -4,18 +4,19 @@
 use gridcall_ptx as ptx;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
-use syn::Attribute;
+use syn::{Attribute, Type};
 
-use super::{Signature, Subject, plain};
+use super::{Layout, Signature, Subject, plain};
 use crate::describe;
-use crate::kernel::unraw;
+use crate::kernel::{Outline, Param, unraw};
 use crate::span::ours;
+use crate::value::{self, Shape, Taken};
 
 impl Subject<'_> {
     /// The docs of the function: the user's, and what the declaration says.
     pub(super) fn docs(&self) -> TokenStream {
         let docs = &self.outline.attrs.docs;
-        let entry = self.kernel.entry_name(self.outline);
+        let entry = self.entry_name();
         let mut text = format!(
             "Launches the kernel `{entry}` of `{}` on `stream`.",
             self.file
@@ -56,26 +57,32 @@ impl Subject<'_> {
         let kernel_ty = signature.kernel_ty();
         let safety = signature.safety();
         let name = unraw(&self.outline.ident);
-        let entry = self.kernel.entry_name(self.outline);
+        let entry = self.entry_name();
         let line = plain(line(self.outline.ident.span()));
         let safe = self.outline.safe;
         let params = self.kernel.params.iter().enumerate().map(|(index, param)| {
             let name = unraw(&param.ident);
             let ty = describe::ty(&param.ty);
-            let place = self.layout(index);
-            let [offset, size, align] = [place.offset, place.size, place.align].map(plain);
+            let Layout {
+                offset,
+                size,
+                align,
+            } = self.layout(index);
+            if let Some(short) = self.scalar_param(index, param) {
+                return short;
+            }
+            let pass = self.pass(index, param);
             quote_spanned! {ours()=>
                 #krate::__private::Param {
-                    name: #name, ty: #ty, offset: #offset, size: #size, align: #align,
+                    name: #name, ty: #ty, offset: #offset, size: #size, align: #align, pass: #pass,
                 }
             }
         });
-        let params_size = plain(self.params_size());
+        let cpp = self.cpp();
+        let params_size = self.params_size();
         let requires = self.kernel.requires.iter().map(describe::expr);
         let block = dims(self.kernel.block.as_ref().map(|block| block.dims));
-        let directives = self.entry.map(ptx::Entry::directives);
-        let reqntid = dims(directives.and_then(ptx::Directives::reqntid));
-        let maxntid = dims(directives.and_then(ptx::Directives::maxntid));
+        let variants = self.variants();
         let may_alias = self.kernel.may_alias.iter().map(|&(one, other)| {
             let (one, other) = (plain(one), plain(other));
             quote_spanned! {ours()=> (#one, #other) }
@@ -90,7 +97,7 @@ impl Subject<'_> {
                         #krate::__private::KernelCell::new(&#krate::__private::Declaration {
                             kernel: #name,
                             entry: #entry,
-                            image: &__IMAGE,
+                            variants: &[#variants],
                             file: ::core::file!(),
                             line: #line,
                             safe: #safe,
@@ -98,15 +105,134 @@ impl Subject<'_> {
                             params_size: #params_size,
                             requires: &[#(#requires),*],
                             block: #block,
-                            reqntid: #reqntid,
-                            maxntid: #maxntid,
                             may_alias: &[#(#may_alias),*],
+                            cpp: #cpp,
                         });
                     &CELL
                 }
             }
         }
     }
+
+    /// The images, each with what its entry says.
+    fn variants(&self) -> TokenStream {
+        let krate = self.krate;
+        let variant = |number: usize, entry: Option<&ptx::Entry>| {
+            let image = super::image_name(number);
+            let name = entry.map_or_else(|| self.entry_name(), |entry| entry.name().to_owned());
+            let directives = entry.map(ptx::Entry::directives);
+            let reqntid = dims(directives.and_then(ptx::Directives::reqntid));
+            let maxntid = dims(directives.and_then(ptx::Directives::maxntid));
+            quote_spanned! {ours()=>
+                #krate::__private::Variant {
+                    image: &#image, entry: #name, reqntid: #reqntid, maxntid: #maxntid,
+                },
+            }
+        };
+        match self.entries.as_slice() {
+            [] if self.later => TokenStream::new(),
+            // The file that is not there.
+            [] => variant(0, None),
+            entries => entries
+                .iter()
+                .enumerate()
+                .map(|(number, entry)| variant(number, Some(entry)))
+                .collect(),
+        }
+    }
+
+    /// A scalar or an array of scalars, which the runtime knows by name: most are, and less code
+    /// compiles faster.
+    fn scalar_param(&self, index: usize, param: &Param) -> Option<TokenStream> {
+        let krate = self.krate;
+        let (name, ty) = (unraw(&param.ident), describe::ty(&param.ty));
+        let offset = self.layout(index).offset;
+        let read_only = self.heard.read_only.get(index).copied().unwrap_or(false);
+        let (elem, written) = match &param.taken {
+            Taken::Value { ty: value, .. } => {
+                let kind = scalar_name(value)?;
+                return Some(quote_spanned! {ours()=>
+                    #krate::__private::Param::scalar(#name, #ty, #offset, #kind)
+                });
+            }
+            Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
+            Taken::Optional { elem } => (elem, false),
+            Taken::Strided { .. } => return None,
+        };
+        let kind = scalar_name(elem)?;
+        Some(quote_spanned! {ours()=>
+            #krate::__private::Param::array(#name, #ty, #offset, #kind, #written, #read_only)
+        })
+    }
+
+    /// How a parameter is passed, with the layout of its type where it has one.
+    fn pass(&self, index: usize, param: &Param) -> TokenStream {
+        let krate = self.krate;
+        let layout = |ty: &Type| {
+            quote_spanned! {ours()=>
+                {
+                    #[allow(unused_imports)]
+                    use #krate::__private::NoLayout as _;
+                    #krate::__private::LayoutOf::<#ty>::LAYOUT
+                }
+            }
+        };
+        let (elem, written) = match &param.taken {
+            Taken::Value { ty, .. } => {
+                let layout = layout(ty);
+                return quote_spanned! {ours()=> #krate::__private::Pass::Value(#layout) };
+            }
+            Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
+            Taken::Optional { elem } => (elem, false),
+            Taken::Strided { elem, rank, .. } => {
+                let strided = quote_spanned! {ours()=> #krate::Strided<#elem, { #rank }> };
+                return quote_spanned! {ours()=>
+                    #krate::__private::Pass::Value(::core::option::Option::Some(
+                        <#strided as #krate::KernelArg>::LAYOUT,
+                    ))
+                };
+            }
+        };
+        let layout = layout(elem);
+        let read_only = self.heard.read_only.get(index).copied().unwrap_or(false);
+        quote_spanned! {ours()=>
+            #krate::__private::Pass::Array {
+                written: #written,
+                read_only: #read_only,
+                size: ::core::mem::size_of::<#elem>(),
+                element: #layout,
+            }
+        }
+    }
+
+    fn cpp(&self) -> TokenStream {
+        let krate = self.krate;
+        let option = |text: Option<&String>| match text {
+            Some(text) => quote_spanned! {ours()=> ::core::option::Option::Some(#text) },
+            None => quote_spanned! {ours()=> ::core::option::Option::None },
+        };
+        let entry = self.entry_name();
+        let name = self.heard.cpp.as_ref().map_or(&entry, |(name, _)| name);
+        let params = option(
+            self.heard
+                .cpp
+                .as_ref()
+                .and_then(|(_, params)| params.as_ref()),
+        );
+        let source = option(self.heard.source.as_ref());
+        quote_spanned! {ours()=>
+            #krate::__private::Cpp { name: #name, params: #params, source: #source }
+        }
+    }
+}
+
+/// The name of a scalar that the runtime knows.
+fn scalar_name(ty: &Type) -> Option<String> {
+    let known = value::known(ty)?;
+    let shown = describe::ty(ty);
+    let name = shown.rsplit("::").next()?;
+    let is_scalar = matches!(known.shape, Shape::Integer | Shape::Float);
+    is_scalar.then(|| name.replace("size", "64"))
 }
 
 fn dims(dims: Option<[u32; 3]>) -> TokenStream {
@@ -123,6 +249,32 @@ fn line(span: Span) -> u32 {
     } else {
         0
     }
+}
+
+/// The docs of a generic kernel's function.
+pub(super) fn docs_of_family(outline: &Outline, listed: &str) -> TokenStream {
+    let docs = &outline.attrs.docs;
+    let user = docs_text(docs);
+    let mut text = format!("Launches an instance of the kernel on `stream`; there are {listed}.");
+    if !user.contains("# Errors") {
+        text.push_str(
+            "\n\n# Errors\n\nIf a requirement does not hold, an argument does not fit the kernel, the \
+             kernel cannot be loaded, or the driver refuses the launch; nothing was launched then.",
+        );
+    }
+    if !outline.safe && !user.contains("# Safety") {
+        text.push_str(
+            "\n\n# Safety\n\nThe caller vouches for what the PTX does not tell: that the kernel stays \
+             within its arrays, writes only to those declared `&mut` or `*mut`, and is right for \
+             this launch.",
+        );
+    }
+    let text = if docs.is_empty() {
+        text
+    } else {
+        format!("\n\n{text}")
+    };
+    quote_spanned! {ours()=> #(#docs)* #[doc = #text] }
 }
 
 fn docs_text(docs: &[Attribute]) -> String {

@@ -52,7 +52,7 @@ impl Subject<'_> {
         let any_array = !arrays.is_empty();
         let disjoint = (written && arrays.len() > 1).then(|| self.disjoint(&arrays));
         let acquire = arrays.iter().map(|&index| self.acquire(index));
-        let params_size = plain(self.params_size());
+        let params_size = self.params_size();
         let pack = (0..self.kernel.params.len()).map(|index| self.pack(index));
         let finish = arrays.iter().map(|&index| {
             let (number, guard) = (plain(index), guard(index));
@@ -323,7 +323,7 @@ impl Subject<'_> {
     fn pack(&self, index: usize) -> TokenStream {
         let param = self.param(index);
         let field = &param.ident;
-        let offset = plain(self.layout(index).offset);
+        let offset = self.layout(index).offset;
         match &param.taken {
             Taken::Slice { .. } | Taken::Optional { .. } => {
                 let view = view(index);
@@ -333,7 +333,7 @@ impl Subject<'_> {
                 let view = view(index);
                 quote_spanned! {ours()=> params.set(#offset, #view.value()); }
             }
-            Taken::Value { known: None, ty } if self.entry.is_some() => {
+            Taken::Value { known: None, ty } if self.entry.is_some() || self.later => {
                 let set = set(index, ty);
                 quote_spanned! {ours()=> #set(&mut params, #offset, &self.#field); }
             }
@@ -348,7 +348,33 @@ impl Subject<'_> {
         let params = self.kernel.params.iter().enumerate();
         params
             .map(|(index, param)| self.claim(index, param))
+            .chain([self.heard.claims.clone()])
             .collect()
+    }
+
+    /// What needs no PTX: that a safe kernel takes no device pointers.
+    fn claim_of_later(&self, index: usize, param: &Param, ty: &Type) -> TokenStream {
+        let krate = located(self.krate, at(ty));
+        let (kernel, name, number) = (
+            unraw(&self.outline.ident),
+            unraw(&param.ident),
+            plain(index),
+        );
+        let (shown, safe) = (describe::ty(ty), self.outline.safe);
+        let params_size = self.params_size();
+        let set = set(index, ty);
+        quote_spanned! {at(ty)=>
+            const #set: fn(
+                &mut #krate::__private::Params<#params_size>,
+                ::core::primitive::usize,
+                &#ty,
+            ) = {
+                #krate::__private::check_safe::<#ty>(#kernel, #number, #name, #shown, #safe);
+                |params, offset, value| {
+                    #krate::__private::Params::<#params_size>::set::<#ty>(params, offset, value);
+                }
+            };
+        }
     }
 
     fn claim(&self, index: usize, param: &Param) -> TokenStream {
@@ -360,6 +386,9 @@ impl Subject<'_> {
         );
         match &param.taken {
             Taken::Value { known: None, ty } => {
+                if self.later {
+                    return self.claim_of_later(index, param, ty);
+                }
                 let Some(declared) = self.entry.and_then(|entry| entry.params().get(index)) else {
                     return TokenStream::new();
                 };
@@ -369,7 +398,7 @@ impl Subject<'_> {
                 let ptx = declared.to_string();
                 let place = format!("{}:{}", self.file, declared.position().line);
                 let safe = self.outline.safe;
-                let params_size = plain(self.params_size());
+                let params_size = self.params_size();
                 let set = set(index, ty);
                 let krate = located(krate, at(ty));
                 // One constant, so that a type which is no argument is told of once.

@@ -5,6 +5,7 @@ use quote::{ToTokens, format_ident, quote_spanned};
 use syn::{Ident, Path, Visibility};
 
 use crate::describe;
+use crate::family::{self, trait_name};
 use crate::kernel::{Outline, Slot, unraw};
 use crate::lifetime;
 use crate::span::{at, located, ours};
@@ -12,28 +13,28 @@ use crate::value::Taken;
 
 /// What the function and the struct have in common.
 pub(super) struct Signature<'a> {
-    krate: &'a Path,
-    outline: &'a Outline,
-    arguments: Vec<Argument>,
+    pub(super) krate: &'a Path,
+    pub(super) outline: &'a Outline,
+    pub(super) arguments: Vec<Argument>,
     /// `'__a` if an argument is borrowed, else nothing.
-    lifetime: Option<TokenStream>,
+    pub(super) lifetime: Option<TokenStream>,
 }
 
 /// One parameter in the forms that it takes.
-struct Argument {
-    ident: Ident,
+pub(super) struct Argument {
+    pub(super) ident: Ident,
     docs: TokenStream,
     /// In the function.
     passed: TokenStream,
     /// In the struct.
-    field: TokenStream,
+    pub(super) field: TokenStream,
     /// The type parameter of the struct, its bound and its default.
     generic: Option<Generic>,
 }
 
-struct Generic {
-    ident: Ident,
-    bound: TokenStream,
+pub(super) struct Generic {
+    pub(super) ident: Ident,
+    pub(super) bound: TokenStream,
     default: TokenStream,
 }
 
@@ -57,7 +58,7 @@ impl<'a> Signature<'a> {
 
     /// `<'__a, __X2: AsDeviceView<f32> = NoView>`.
     fn declared_generics(&self) -> TokenStream {
-        self.angles(self.generics().map(
+        let declared = self.generics().map(
             |Generic {
                  ident,
                  bound,
@@ -65,23 +66,39 @@ impl<'a> Signature<'a> {
              }| {
                 quote_spanned! {ours()=> #ident: #bound = #default }
             },
-        ))
+        );
+        if self.outline.generic.is_none() {
+            return self.angles(declared);
+        }
+        // Which type it is, the methods ask.
+        let parameter = self
+            .parameter_of_struct()
+            .map(|parameter| quote_spanned! {ours()=> #parameter = () });
+        let unbounded = self.generics().map(|Generic { ident, default, .. }| {
+            quote_spanned! {ours()=> #ident = #default }
+        });
+        self.angles(parameter.into_iter().chain(unbounded))
     }
 
     /// `<'__a, __X2: AsDeviceView<f32>>`.
     pub(super) fn bounded_generics(&self) -> TokenStream {
-        self.angles(self.generics().map(|Generic { ident, bound, .. }| {
+        let bounded = self.generics().map(|Generic { ident, bound, .. }| {
             quote_spanned! {ours()=> #ident: #bound }
-        }))
+        });
+        self.angles(bounded)
     }
 
     /// `saxpy<'__a, __X2>`.
     pub(super) fn ty(&self) -> TokenStream {
         let ident = &self.outline.ident;
-        let generics = self.angles(
-            self.generics()
-                .map(|generic| generic.ident.to_token_stream()),
-        );
+        let parameter = self
+            .parameter_of_struct()
+            .map(ToTokens::to_token_stream)
+            .into_iter();
+        let types = self
+            .generics()
+            .map(|generic| generic.ident.to_token_stream());
+        let generics = self.angles(parameter.chain(types));
         quote_spanned! {ours()=> #ident #generics }
     }
 
@@ -94,10 +111,31 @@ impl<'a> Signature<'a> {
         }
     }
 
-    fn generics(&self) -> impl Iterator<Item = &Generic> {
+    pub(super) fn generics(&self) -> impl Iterator<Item = &Generic> {
         self.arguments
             .iter()
             .filter_map(|argument| argument.generic.as_ref())
+    }
+
+    /// The type parameter of a generic kernel, with its bound.
+    pub(super) fn bounded_parameter(&self) -> Option<TokenStream> {
+        let parameter = self.outline.generic.as_ref()?;
+        let bound = trait_name(&self.outline.ident);
+        Some(quote_spanned! {ours()=> #parameter: #bound })
+    }
+
+    /// The type parameter of a generic kernel, if a value is of that type: of arrays' types the
+    /// struct has its own.
+    pub(super) fn parameter_of_struct(&self) -> Option<&Ident> {
+        let parameter = self.outline.generic.as_ref()?;
+        let values = self
+            .arguments
+            .iter()
+            .filter(|argument| argument.generic.is_none());
+        let mut fields = values.map(|argument| &argument.field);
+        fields
+            .any(|field| family::mentions(field, parameter))
+            .then_some(parameter)
     }
 
     fn angles(&self, types: impl Iterator<Item = TokenStream>) -> TokenStream {
@@ -118,7 +156,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    fn unsafety(&self) -> TokenStream {
+    pub(super) fn unsafety(&self) -> TokenStream {
         if self.outline.safe {
             TokenStream::new()
         } else {
@@ -172,6 +210,9 @@ impl<'a> Signature<'a> {
     ///     -> Result<(), LaunchError> { .. }
     /// ```
     pub(super) fn function(&self, docs: &TokenStream, body: &TokenStream) -> TokenStream {
+        let parameter = self
+            .bounded_parameter()
+            .map(|parameter| quote_spanned! {ours()=> <#parameter> });
         let Outline {
             attrs, vis, ident, ..
         } = self.outline;
@@ -198,7 +239,7 @@ impl<'a> Signature<'a> {
                 clippy::similar_names
             )]
             #(#function)*
-            #vis #unsafety fn #ident(
+            #vis #unsafety fn #ident #parameter (
                 stream: &#krate::cudarc::driver::CudaStream,
                 launch: impl ::core::convert::Into<#krate::Launch>,
                 #(#arguments),*
@@ -217,6 +258,35 @@ impl<'a> Signature<'a> {
         } else {
             // SAFETY (of the generated code): the function asks of its caller what the method does.
             quote_spanned! {ours()=> unsafe { #launch } }
+        }
+    }
+
+    /// `load_from` on the struct that stands for a kernel of a module that the program names.
+    pub(super) fn load_from(&self) -> TokenStream {
+        let Outline {
+            attrs, vis, ident, ..
+        } = self.outline;
+        let cfgs = &attrs.cfgs;
+        let krate = self.krate;
+        let vis = visibility(vis);
+        let (kernel, safety) = (self.kernel_ty(), self.safety());
+        let name = unraw(ident);
+        let doc = format!(
+            "Takes `{name}` from a module, compared with this declaration.\n\n# Errors\n\nIf the module has \
+             no such kernel, or one of other parameters.\n\n# Safety\n\nThe module's kernel is the one that \
+             is declared: what is compared are the parameters, not what the kernel does."
+        );
+        quote_spanned! {ours()=>
+            #(#cfgs)*
+            #[allow(dead_code, deprecated)]
+            impl #kernel {
+                #[doc = #doc]
+                #vis unsafe fn load_from(
+                    module: &#krate::Module,
+                ) -> ::core::result::Result<#krate::Kernel<#kernel, #safety>, #krate::LoadError> {
+                    unsafe { #krate::Kernel::load_from(module) }
+                }
+            }
         }
     }
 
@@ -365,7 +435,7 @@ impl Argument {
 }
 
 /// The user's visibility on what is ours: lints on `pub` are about the user's own items.
-fn visibility(vis: &Visibility) -> Visibility {
+pub(super) fn visibility(vis: &Visibility) -> Visibility {
     let mut vis = vis.clone();
     match &mut vis {
         Visibility::Public(token) => token.span = token.span.resolved_at(ours()),

@@ -1,0 +1,345 @@
+//! Modules that are known only when the program runs, and the kernels declared without `ptx = ..`.
+
+use std::{fmt, fs, path::Path, sync::Arc};
+
+use cudarc::driver::CudaContext;
+use gridcall_ptx as ptx;
+
+use crate::{
+    declaration::{Declaration, Param, Pass},
+    error::{LoadError, LoadErrorKind},
+    layout::{ArgLayout, Class},
+    load::{self, Found, Loaded, enter, hint, readable_log},
+};
+
+/// An image that is loaded in one context: PTX, a cubin or a fatbin that is known only when the
+/// program runs.
+///
+/// For kernels that are declared without `ptx = ..`. They are compared with the image when they are
+/// taken from it, by the rules and with the words of the macro: all of them for PTX, and for other
+/// forms what the driver tells, the number and the sizes of the parameters (`cuFuncGetParamInfo`,
+/// CUDA 12.4).
+///
+/// ```no_run
+/// use gridcall::{Module, cover, kernel};
+///
+/// #[kernel]
+/// unsafe extern "C" {
+///     #[requires(x.len() >= n, y.len() >= n)]
+///     safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let ctx = gridcall::device(0)?;
+/// let module = Module::from_file(&ctx, "kernels/vector.ptx")?;
+/// // SAFETY: the file holds the kernel that is declared above.
+/// let saxpy = unsafe { saxpy::load_from(&module) }?;
+///
+/// let stream = ctx.default_stream();
+/// let x = stream.clone_htod(&[1.0_f32; 100])?;
+/// let mut y = stream.clone_htod(&[2.0_f32; 100])?;
+/// saxpy.launch(&stream, cover(100), self::saxpy { n: 100, a: 2.0, x: &x, y: &mut y })?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// What NVRTC makes is PTX: `Module::from_ptx(&ctx,
+/// &cudarc::nvrtc::compile_ptx(source)?.to_src())`.
+pub struct Module {
+    loaded: Arc<load::Module>,
+    context: Arc<CudaContext>,
+    name: String,
+    /// What it holds, if it is PTX.
+    text: Option<Text>,
+}
+
+struct Text {
+    source: String,
+    module: ptx::Module,
+}
+
+impl Module {
+    /// Loads PTX.
+    ///
+    /// # Errors
+    ///
+    /// If there is no driver, it refuses the PTX, or this cannot be read.
+    pub fn from_ptx(context: &Arc<CudaContext>, text: &str) -> Result<Module, LoadError> {
+        Module::load(context, "the PTX", text.as_bytes())
+    }
+
+    /// Loads an image of whatever form: PTX, a cubin or a fatbin.
+    ///
+    /// # Safety
+    ///
+    /// An image that is not text must be a whole cubin or fatbin: the driver reads as many bytes as
+    /// its head says.
+    ///
+    /// # Errors
+    ///
+    /// If there is no driver, or it refuses the image.
+    pub unsafe fn from_image(
+        context: &Arc<CudaContext>,
+        image: &[u8],
+    ) -> Result<Module, LoadError> {
+        Module::load(context, "the image", image)
+    }
+
+    /// Reads and loads a file of PTX.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read or is no PTX, there is no driver, or it refuses the PTX.
+    pub fn from_file(
+        context: &Arc<CudaContext>,
+        path: impl AsRef<Path>,
+    ) -> Result<Module, LoadError> {
+        let path = path.as_ref();
+        let shown = path.display().to_string();
+        let bytes = fs::read(path).map_err(|source| LoadErrorKind::Read {
+            path: shown.clone(),
+            source,
+        })?;
+        if is_binary(&bytes) || std::str::from_utf8(&bytes).is_err() {
+            let message =
+                "it is no text; `Module::from_image` loads a cubin or a fatbin".to_owned();
+            let module = shown;
+            return Err(LoadErrorKind::Ptx { module, message }.into());
+        }
+        Module::load(context, &shown, &bytes)
+    }
+
+    fn load(context: &Arc<CudaContext>, name: &str, image: &[u8]) -> Result<Module, LoadError> {
+        let text = match std::str::from_utf8(image) {
+            Ok(text) if !is_binary(image) => {
+                let text = text.trim_end_matches('\0');
+                Some(Text::read(name, text)?)
+            }
+            _ => None,
+        };
+        let driver = enter(context)?;
+        let loaded = load::Module::load(driver, context, image).map_err(|refused| {
+            if refused.code.breaks_context() {
+                return LoadErrorKind::Broken(refused.code);
+            }
+            let log = readable_log(&refused.log, name);
+            let hint = hint(refused.code, &log);
+            LoadErrorKind::Module {
+                module: name.to_owned(),
+                code: refused.code,
+                log,
+                hint,
+            }
+        })?;
+        Ok(Module {
+            loaded: Arc::new(loaded),
+            context: context.clone(),
+            name: name.to_owned(),
+            text,
+        })
+    }
+
+    /// The context that it is loaded in.
+    #[must_use]
+    pub fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    /// The names of its kernels, if it is PTX.
+    #[must_use]
+    pub fn entries(&self) -> Option<Vec<&str>> {
+        let text = self.text.as_ref()?;
+        Some(text.module.entries().iter().map(ptx::Entry::name).collect())
+    }
+
+    /// The kernel of a declaration, if the module holds it.
+    pub(crate) fn kernel(&self, declaration: &'static Declaration) -> Result<Loaded, LoadError> {
+        let mut found = Found {
+            entry: declaration.entry,
+            path: &self.name,
+            reqntid: None,
+            maxntid: None,
+        };
+        match &self.text {
+            Some(text) => {
+                let entry = text.check(&self.name, declaration).map_err(|message| {
+                    LoadErrorKind::Mismatch {
+                        kernel: declaration.kernel,
+                        message,
+                    }
+                })?;
+                found.reqntid = entry.directives().reqntid();
+                found.maxntid = entry.directives().maxntid();
+            }
+            None => self.check_told(declaration)?,
+        }
+        enter(&self.context)?;
+        let loaded = Loaded::from_module(declaration, &self.context, self.loaded.clone(), &found)?;
+        if self.text.is_none() && loaded.takes_more() {
+            let count = declaration.params.len();
+            let message = format!(
+                "it declares {count} parameters, and the kernel in {} takes more",
+                self.name
+            );
+            return Err(LoadErrorKind::Mismatch {
+                kernel: declaration.kernel,
+                message,
+            }
+            .into());
+        }
+        Ok(loaded)
+    }
+
+    /// Of what is not text, the driver alone tells the parameters.
+    fn check_told(&self, declaration: &'static Declaration) -> Result<(), LoadError> {
+        if self.loaded.tells_parameters() {
+            return Ok(());
+        }
+        let message = format!(
+            "{} is no PTX, and this driver does not tell the parameters of its kernels (CUDA 12.4): load \
+             the PTX",
+            self.name
+        );
+        Err(LoadErrorKind::Mismatch {
+            kernel: declaration.kernel,
+            message,
+        }
+        .into())
+    }
+}
+
+/// A cubin is an ELF file, and a fatbin has a number of its own in front.
+fn is_binary(image: &[u8]) -> bool {
+    image.starts_with(b"\x7fELF") || image.starts_with(&[0x50, 0xed, 0x55, 0xba])
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module")
+            .field("name", &self.name)
+            .field("device", &self.context.ordinal())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Text {
+    fn read(name: &str, text: &str) -> Result<Text, LoadError> {
+        let module = ptx::Module::parse(text).map_err(|error| {
+            let ptx::Position { line, column } = error.position();
+            LoadErrorKind::Ptx {
+                module: name.to_owned(),
+                message: format!("{line}:{column}: {}", error.message()),
+            }
+        })?;
+        Ok(Text {
+            source: text.to_owned(),
+            module,
+        })
+    }
+
+    /// Compares a declaration with its entry, as the macro does.
+    fn check(&self, name: &str, declaration: &Declaration) -> Result<&ptx::Entry, String> {
+        let entry = self.module.entry(declaration.entry).ok_or_else(|| {
+            let names: Vec<String> = self
+                .module
+                .entries()
+                .iter()
+                .take(8)
+                .map(|entry| format!("`{}`", entry.name()))
+                .collect();
+            let entries = self.module.entries().len();
+            let listed = match entries {
+                0 => ": it has no kernels at all".to_owned(),
+                1..=8 => format!("; it has {}", names.join(", ")),
+                many => format!("; it has {many} entries, such as {}", names.join(", ")),
+            };
+            format!("no entry `{}` in {name}{listed}", declaration.entry)
+        })?;
+        check_count(name, declaration, entry)?;
+        for (index, (param, declared)) in declaration.params.iter().zip(entry.params()).enumerate()
+        {
+            check_param(name, index, param, declared)?;
+        }
+        // Code that cannot be read is no witness.
+        if let Ok(flow) = entry.flow(&self.source) {
+            for (index, (param, flow)) in declaration.params.iter().zip(flow.params()).enumerate() {
+                check_code(name, index, param, flow)?;
+            }
+        }
+        Ok(entry)
+    }
+}
+
+fn check_count(name: &str, declaration: &Declaration, entry: &ptx::Entry) -> Result<(), String> {
+    let (has, needs) = (declaration.params.len(), entry.params().len());
+    if has == needs {
+        return Ok(());
+    }
+    let types: Vec<String> = entry
+        .params()
+        .iter()
+        .take(12)
+        .map(ToString::to_string)
+        .collect();
+    let line = entry.position().line;
+    Err(format!(
+        "it declares {has} parameters, the PTX entry at {name}:{line} has {needs}; it takes ({})",
+        types.join(", ")
+    ))
+}
+
+fn check_param(
+    name: &str,
+    index: usize,
+    param: &Param,
+    declared: &ptx::Param,
+) -> Result<(), String> {
+    let same_class = match (&param.pass, declared.class()) {
+        (_, ptx::Class::Bits) | (Pass::Array { .. }, ptx::Class::Integer) => true,
+        (Pass::Value(Some(ArgLayout { class, .. })), declared) => matches!(
+            (class, declared),
+            (Class::Integer, ptx::Class::Integer)
+                | (Class::Float, ptx::Class::Float)
+                | (Class::Bytes, ptx::Class::Bytes)
+        ),
+        _ => false,
+    };
+    let integer_for_pointer = declared.pointer().is_some()
+        && matches!(&param.pass, Pass::Value(Some(layout)) if !layout.has_pointer);
+    if same_class
+        && !integer_for_pointer
+        && param.size == declared.size()
+        && param.align == declared.align()
+    {
+        return Ok(());
+    }
+    Err(format!(
+        "parameter {index}, `{}`, is `{}` ({} bytes), but {name}:{} declares `{declared}` ({} bytes)",
+        param.name,
+        param.ty,
+        param.size,
+        declared.position().line,
+        declared.size()
+    ))
+}
+
+fn check_code(
+    name: &str,
+    index: usize,
+    param: &Param,
+    flow: &ptx::ParamFlow,
+) -> Result<(), String> {
+    let (access, does) = match (&param.pass, flow.write(), flow.accesses().first()) {
+        (Pass::Array { written: false, .. }, Some(access), _) => {
+            (access, "the kernel writes to it")
+        }
+        (Pass::Value(Some(layout)), _, Some(access)) if !layout.has_pointer => {
+            (access, "the kernel takes it for an address")
+        }
+        _ => return Ok(()),
+    };
+    Err(format!(
+        "parameter {index}, `{}`, is `{}`, but {does} at {name}:{}",
+        param.name, param.ty, access.position.line
+    ))
+}

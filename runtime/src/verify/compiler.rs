@@ -1,0 +1,100 @@
+//! Finds a CUDA compiler and has it compile a text: NVRTC in this process, or nvcc.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use super::nvrtc::{Nvrtc, toolkits};
+
+/// Compiles a text whose includes lie in `folder`; none if it compiles, else what the compiler
+/// says.
+///
+/// NVRTC knows no host headers, so what it cannot find nvcc is asked for as well.
+pub(super) fn compile(text: &str, folder: &Path) -> Result<Option<String>, String> {
+    let by_nvrtc = Nvrtc::open().map(|nvrtc| nvrtc.compile(text, folder));
+    match (by_nvrtc, nvcc()) {
+        (Some(Ok(Some(log))), Some(nvcc))
+            if log.contains("could not open source file") || log.contains("nvrtc: error") =>
+        {
+            by_nvcc(&nvcc, text, folder)
+        }
+        (Some(said), _) => said,
+        (None, Some(nvcc)) => by_nvcc(&nvcc, text, folder),
+        (None, None) => Err(
+            "no CUDA compiler: neither libnvrtc (or GRIDCALL_NVRTC) nor nvcc (or NVCC) \
+                             was found"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Whether there is one of the two.
+pub(super) fn is_found() -> bool {
+    Nvrtc::open().is_some() || nvcc().is_some()
+}
+
+fn nvcc() -> Option<PathBuf> {
+    if let Some(path) = env::var_os("NVCC") {
+        return Some(PathBuf::from(path));
+    }
+    let name = if cfg!(windows) { "nvcc.exe" } else { "nvcc" };
+    let paths = env::var_os("PATH");
+    let on_path = paths
+        .iter()
+        .flat_map(env::split_paths)
+        .map(|folder| folder.join(name));
+    let in_toolkit = toolkits()
+        .into_iter()
+        .map(|toolkit| toolkit.join("bin").join(name));
+    on_path.chain(in_toolkit).find(|path| path.is_file())
+}
+
+fn by_nvcc(nvcc: &Path, text: &str, folder: &Path) -> Result<Option<String>, String> {
+    let files = Files::new().map_err(|error| format!("cannot write a temporary file: {error}"))?;
+    fs::write(&files.source, text)
+        .map_err(|error| format!("cannot write a temporary file: {error}"))?;
+    let output = Command::new(nvcc)
+        .args(["-std=c++17", "-ptx", "-I"])
+        .arg(folder)
+        .arg("-o")
+        .arg(&files.output)
+        .arg(&files.source)
+        .output()
+        .map_err(|error| format!("cannot run {}: {error}", nvcc.display()))?;
+    if output.status.success() {
+        return Ok(None);
+    }
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(Some(said(&output.stderr) + &said(&output.stdout)))
+}
+
+/// Files that are removed again.
+struct Files {
+    folder: PathBuf,
+    source: PathBuf,
+    output: PathBuf,
+}
+
+impl Files {
+    fn new() -> std::io::Result<Files> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("gridcall-verify-{}-{number}", std::process::id());
+        let folder = env::temp_dir().join(name);
+        fs::create_dir_all(&folder)?;
+        Ok(Files {
+            source: folder.join("verify.cu"),
+            output: folder.join("verify.ptx"),
+            folder,
+        })
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

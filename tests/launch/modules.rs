@@ -1,0 +1,279 @@
+//! Is a kernel taken from a module that is known only when the program runs, and the best of
+//! several images?
+
+use std::{ffi::c_void, fs, ptr, sync::Arc};
+
+use gridcall::{
+    LoadErrorKind, Module, cover,
+    cudarc::driver::{CudaContext, sys},
+    kernel,
+};
+
+use crate::support::ramp;
+
+const VECTOR: &str = include_str!("../../kernels/vector.ptx");
+
+#[kernel]
+unsafe extern "C" {
+    #[requires(x.len() >= n, y.len() >= n)]
+    safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);
+    #[requires(y.len() >= n)]
+    safe fn no_such_kernel(y: &mut [f32], n: i32);
+}
+
+/// Declarations that are not those of the kernels.
+mod wrong {
+    use gridcall::kernel;
+
+    #[kernel]
+    unsafe extern "C" {
+        pub(super) fn saxpy(n: u32, a: f32, x: &[f32]);
+        pub(super) fn axpy(n: i32, a: f64, x: &[f32], y: &mut [f32]);
+        pub(super) fn relu(y: &[f32], n: i32);
+        pub(super) fn scale(y: u64, a: f32, n: i32);
+        pub(super) fn fill(y: &mut [f32], v: f32, n: i32, more: u32);
+    }
+}
+
+/// Writes the number of the architecture that its image is for.
+#[kernel(ptx = [
+    "launch/images/pick.sm_75.ptx",
+    "launch/images/pick.sm_80.ptx",
+    "launch/images/pick.sm_121a.ptx",
+])]
+unsafe extern "C" {
+    #[requires(out.len() >= 1)]
+    safe fn pick(out: &mut [u32]);
+}
+
+#[kernel(ptx = [
+    "launch/images/pick.sm_120a.ptx",
+    "launch/images/pick.sm_121a.ptx",
+])]
+#[name("pick")]
+unsafe fn pick_far(out: &mut [u32]);
+
+/// Takes the kernel from a module and runs it.
+fn runs(context: &Arc<CudaContext>, module: &Module) {
+    // SAFETY: both images are made of the kernel that is declared.
+    let kernel = unsafe { saxpy::load_from(module) }.unwrap();
+    let stream = context.default_stream();
+    let x = stream.clone_htod(&ramp(1000)).unwrap();
+    let mut y = stream.clone_htod(&ramp(1000)).unwrap();
+    let arguments = saxpy {
+        n: 1000,
+        a: 2.0,
+        x: &x,
+        y: &mut y,
+    };
+    kernel.launch(&stream, cover(1000), arguments).unwrap();
+    let expected: Vec<f32> = ramp(1000).iter().map(|x| 3.0 * x).collect();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
+}
+
+#[test]
+fn a_kernel_is_taken_from_text() {
+    let device = device!();
+    let module = Module::from_ptx(&device, VECTOR).unwrap();
+    assert!(module.entries().unwrap().contains(&"saxpy"));
+    runs(&device, &module);
+}
+
+#[test]
+fn a_kernel_is_taken_from_a_file() {
+    let device = device!();
+    let path = std::env::temp_dir().join(format!("gridcall-{}.ptx", std::process::id()));
+    fs::write(&path, VECTOR).unwrap();
+    let module = Module::from_file(&device, &path);
+    fs::remove_file(&path).unwrap();
+    runs(&device, &module.unwrap());
+    let error = Module::from_file(&device, &path).unwrap_err();
+    assert!(
+        matches!(error.kind(), LoadErrorKind::Read { .. }),
+        "{error}"
+    );
+}
+
+/// What the driver's linker makes of PTX.
+fn cubin(context: &CudaContext) -> Vec<u8> {
+    context.bind_to_thread().unwrap();
+    let mut state = ptr::null_mut();
+    let text = [VECTOR.as_bytes(), b"\0"].concat();
+    let (mut image, mut size) = (ptr::null_mut::<c_void>(), 0);
+    #[expect(
+        clippy::multiple_unsafe_ops_per_block,
+        reason = "one object from its making to its end"
+    )]
+    // SAFETY: the text ends with a NUL and is as long as is said; the image is copied before the
+    // state that holds it is destroyed.
+    unsafe {
+        sys::cuLinkCreate_v2(0, ptr::null_mut(), ptr::null_mut(), &raw mut state)
+            .result()
+            .unwrap();
+        sys::cuLinkAddData_v2(
+            state,
+            sys::CUjitInputType::CU_JIT_INPUT_PTX,
+            text.as_ptr().cast_mut().cast(),
+            text.len(),
+            c"vector".as_ptr(),
+            0,
+            ptr::null_mut(),
+            ptr::null_mut(),
+        )
+        .result()
+        .unwrap();
+        sys::cuLinkComplete(state, &raw mut image, &raw mut size)
+            .result()
+            .unwrap();
+        let cubin = std::slice::from_raw_parts(image.cast::<u8>(), size).to_vec();
+        sys::cuLinkDestroy(state).result().unwrap();
+        cubin
+    }
+}
+
+#[test]
+fn a_kernel_is_taken_from_a_cubin() {
+    let device = device!();
+    let image = cubin(&device);
+    if !image.starts_with(b"\x7fELF") {
+        println!("not run, as this driver's linker makes no cubin");
+        return;
+    }
+    // SAFETY: the driver made the image.
+    let module = unsafe { Module::from_image(&device, &image) }.unwrap();
+    assert_eq!(module.entries(), None);
+    runs(&device, &module);
+    // SAFETY: what is refused is never launched.
+    let too_few = unsafe { wrong::saxpy::load_from(&module) }.err();
+    // SAFETY: as above.
+    let too_wide = unsafe { wrong::axpy::load_from(&module) }.err();
+    // SAFETY: as above.
+    let too_many = unsafe { wrong::fill::load_from(&module) }.err();
+    for (error, text) in [
+        (
+            too_few,
+            "it declares 3 parameters, and the kernel in the image takes more",
+        ),
+        (too_wide, "parameter 1, `a`, is 8 bytes"),
+        (too_many, "parameter 3, `more`"),
+    ] {
+        let error = error.unwrap().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+}
+
+#[test]
+fn what_differs_from_the_text_is_told_with_its_line() {
+    let device = device!();
+    let module = Module::from_ptx(&device, VECTOR).unwrap();
+    let line = |part: &str| {
+        let at = VECTOR.lines().position(|line| line.contains(part)).unwrap();
+        format!("the PTX:{}", at + 1)
+    };
+    for (error, texts) in [
+        (
+            // SAFETY: what is refused is never launched.
+            unsafe { no_such_kernel::load_from(&module) }.err(),
+            [
+                "no entry `no_such_kernel` in the PTX; it has".to_owned(),
+                String::new(),
+            ],
+        ),
+        (
+            // SAFETY: as above.
+            unsafe { wrong::saxpy::load_from(&module) }.err(),
+            [
+                format!(
+                    "it declares 3 parameters, the PTX entry at {} has 4",
+                    line(".entry saxpy(")
+                ),
+                "it takes (.u32, .f32, .u64, .u64)".to_owned(),
+            ],
+        ),
+        (
+            // SAFETY: as above.
+            unsafe { wrong::axpy::load_from(&module) }.err(),
+            [
+                "parameter 1, `a`, is `f64` (8 bytes)".to_owned(),
+                format!(
+                    "but {} declares `.f32` (4 bytes)",
+                    line(".f32 axpy_param_1,")
+                ),
+            ],
+        ),
+        (
+            // SAFETY: as above.
+            unsafe { wrong::relu::load_from(&module) }.err(),
+            [
+                "parameter 0, `y`, is `&[f32]`, but the kernel writes to it at the PTX:".to_owned(),
+                String::new(),
+            ],
+        ),
+        (
+            // SAFETY: as above.
+            unsafe { wrong::scale::load_from(&module) }.err(),
+            [
+                "parameter 0, `y`, is `u64`, but the kernel takes it for an address at the PTX:"
+                    .to_owned(),
+                String::new(),
+            ],
+        ),
+    ] {
+        let error = error.unwrap();
+        assert!(matches!(error.kind(), LoadErrorKind::Mismatch { .. }));
+        for text in texts {
+            assert!(error.to_string().contains(&text), "no `{text}` in {error}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_ptx_is_told() {
+    let device = device!();
+    let error = Module::from_ptx(
+        &device,
+        ".version 8.0\n.target sm_75\n.entry k(.param .u99 n) {}",
+    );
+    let error = error.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the PTX: not the PTX that it should be: 3:17: expected a type, found `.u99`"
+    );
+    let bad = include_str!("../../kernels/handwritten/bad_instruction.ptx");
+    let error = Module::from_ptx(&device, bad).unwrap_err();
+    let LoadErrorKind::Module { log, .. } = error.kind() else {
+        panic!("{error}")
+    };
+    assert!(log.contains("the PTX, line 14"), "{log}");
+}
+
+#[test]
+fn the_best_image_is_loaded() {
+    let device = device!();
+    let (major, minor) = device.compute_capability().unwrap();
+    let expected = match 10 * major + minor {
+        121 => 121,
+        80.. => 80,
+        _ => 75,
+    };
+    let stream = device.default_stream();
+    let mut out = stream.alloc_zeros::<u32>(1).unwrap();
+    pick(&stream, cover(1), &mut out).unwrap();
+    assert_eq!(stream.clone_dtoh(&out).unwrap(), [expected]);
+}
+
+#[test]
+fn images_are_listed_where_none_fits() {
+    let device = device!();
+    let (major, _) = device.compute_capability().unwrap();
+    if major >= 12 {
+        return;
+    }
+    let stream = device.default_stream();
+    let mut out = stream.alloc_zeros::<u32>(1).unwrap();
+    // SAFETY: nothing is launched.
+    let error = unsafe { pick_far(&stream, cover(1), &mut out) }.unwrap_err();
+    let listed = "there are `launch/images/pick.sm_120a.ptx` for `sm_120a`, \
+                  `launch/images/pick.sm_121a.ptx` for `sm_121a`";
+    assert!(error.to_string().contains(listed), "{error}");
+}

@@ -1,0 +1,6 @@
+use gridcall::kernel;
+
+#[kernel(ptx = [])]
+unsafe fn swap(out: &mut [f32]);
+
+fn main() {}

@@ -1,0 +1,14 @@
+use gridcall::{KernelArg, kernel};
+
+#[derive(Clone, Copy, KernelArg)]
+#[repr(C)]
+struct Grid {
+    x0: f32,
+    dx: f32,
+    n: u32,
+}
+
+#[kernel(ptx = "kernels/structs.ptx", cuda = "kernels/structs.cu")]
+unsafe fn julia(out: &mut [u32], g: Grid);
+
+fn main() {}
