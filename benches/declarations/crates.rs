@@ -120,22 +120,22 @@ fn manifest(root: &Path) -> String {
 }
 
 fn single(file: &str, kernel: usize) -> String {
-    let declaration = declaration(kernel);
+    let declaration = declaration("unsafe", kernel);
     format!("\n#[gridcall::kernel(ptx = \"{file}\")]\n{declaration}")
 }
 
 fn declarations(file: &str, kernels: &[usize]) -> Result<String, Box<dyn Error>> {
     let mut text = format!("\n#[gridcall::kernel(ptx = \"{file}\")]\nunsafe extern \"C\" {{\n");
     for &kernel in kernels {
-        write!(text, "{}", declaration(kernel))?;
+        write!(text, "{}", declaration("safe", kernel))?;
     }
     Ok(text + "}\n")
 }
 
-/// Two scalars, two arrays, two contracts.
-fn declaration(kernel: usize) -> String {
+/// Two scalars, two arrays, two contracts; `safety` is `safe` or `unsafe`.
+fn declaration(safety: &str, kernel: usize) -> String {
     format!(
         "/// A kernel.\n#[requires(x.len() >= n, y.len() >= n)]\n\
-         pub safe fn kernel{kernel}(n: u32, a: f32, x: &[f32], y: &mut [f32]);\n"
+         pub {safety} fn kernel{kernel}(n: u32, a: f32, x: &[f32], y: &mut [f32]);\n"
     )
 }
