@@ -34,6 +34,7 @@ case ${1-} in
         # The tests ask the driver for what it must refuse, and check its answers themselves. Those that put another
         # driver in place of the real one leave the sanitizer nothing to stand on.
         run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/launch --skip faults:: --skip driver::
+        run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/buffer --skip faults::
         run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/interop
         ;;
     --bench)
@@ -41,6 +42,7 @@ case ${1-} in
         ;;
     '')
         run tests/launch
+        run tests/buffer
         run tests/interop
         for example in examples/*; do
             run "$example"
@@ -48,6 +50,7 @@ case ${1-} in
         ;;
     *)
         run tests/launch "$@"
+        run tests/buffer "$@"
         run tests/interop "$@"
         ;;
 esac
