@@ -30,7 +30,11 @@ impl Project {
     fn write(&self, path: &str, text: &str) {
         let path = self.root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        // Cargo tells packages apart by name, version and place in their workspace, which are the
+        // same in several projects; the version keeps them apart in the common target folder.
+        let project = self.root.file_name().unwrap().to_str().unwrap();
+        let version = format!("version = \"0.0.0-{project}\"");
+        fs::write(path, text.replace("version = \"0.0.0\"", &version)).unwrap();
     }
 
     fn remove(&self, path: &str) {
