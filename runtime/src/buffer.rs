@@ -15,7 +15,7 @@ mod uses;
 use std::{fmt, marker::PhantomData, mem, ops::RangeBounds, sync::Arc};
 
 use bytemuck::{AnyBitPattern, CheckedBitPattern, Zeroable};
-use cudarc::driver::{CudaSlice, CudaStream};
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut};
 
 use self::memory::Memory;
 use crate::{
@@ -214,7 +214,14 @@ impl<T> Buffer<T> {
         let (stream, pointer) = self.memory.give_up()?;
         // SAFETY: the memory holds `len` elements and is owned by nobody else now; it was
         // allocated as cudarc allocates there.
-        Ok(unsafe { stream.upgrade_device_ptr(pointer, self.len) })
+        let mut slice: CudaSlice<T> = unsafe { stream.upgrade_device_ptr(pointer, self.len) };
+        // All uses so far become the array's last write, which other streams wait for.
+        drop(slice.device_ptr_mut(&stream).1);
+        stream
+            .context()
+            .check_err()
+            .map_err(|e| driver_error("cuEventRecord", e))?;
+        Ok(slice)
     }
 
     /// The number of elements.
@@ -414,6 +421,7 @@ impl<T> Buffer<T> {
     where
         T: Zeroable + Copy,
     {
+        copy::is_here(&self.memory, stream)?;
         // SAFETY: every element is written below before anyone can see it.
         let mut other = unsafe { Buffer::uninit(stream, len) }?;
         let kept = len.min(self.len);

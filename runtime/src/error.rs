@@ -10,7 +10,7 @@ use crate::{driver::DriverCode, launch::Block};
 /// Why a kernel could not be loaded, or a device not be opened.
 ///
 /// One word, so that a `Result` of it costs nothing on success.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error(transparent)]
 pub struct LoadError(Box<LoadErrorKind>);
 
@@ -258,7 +258,7 @@ impl From<LoadErrorKind> for LoadError {
 /// [`LaunchErrorKind::Fault`], what went wrong after it was.
 ///
 /// One word, so that a `Result` of it costs nothing on success.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("{0}")]
 pub struct LaunchError(Box<Inner>);
 
@@ -508,7 +508,7 @@ pub enum GeometryError {
 /// Why a buffer could not be made, copied, split, lent or freed, or an end not be awaited.
 ///
 /// One word, so that a `Result` of it costs nothing on success.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error(transparent)]
 pub struct BufferError(Box<BufferErrorKind>);
 
@@ -789,4 +789,25 @@ fn isa(driver: u32) -> String {
         .map_or_else(String::new, |(_, (major, minor))| {
             format!(" (PTX ISA {major}.{minor})")
         })
+}
+
+/// The same text as `Display`: it is what a `main` that returns the error shows.
+impl fmt::Debug for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The same text as `Display`: it is what a `main` that returns the error shows.
+impl fmt::Debug for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The same text as `Display`: it is what a `main` that returns the error shows.
+impl fmt::Debug for BufferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }

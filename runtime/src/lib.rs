@@ -77,8 +77,9 @@
 //!
 //! - Arrays stay borrowed during the call, and their later free or reuse waits for the kernel:
 //!   cudarc's arrays carry events, which a launch waits for and records by cudarc's rules. Where
-//!   cudarc would record a read over another stream's, the launch first makes its stream wait for
-//!   that one, so that two readers on two streams and a drop are safe.
+//!   cudarc would record one use over another, by other streams and threads, the launch first makes
+//!   its stream wait for that one: any number of launches that read an array, or write its parts, on
+//!   any streams and threads, and a drop, are safe.
 //! - An error that cudarc had stored in the context makes its waits do nothing. It is therefore
 //!   fetched before the launch and again after the waits, and ends the launch.
 //! - A stream that is being captured into a graph is refused by safe kernels.
@@ -95,7 +96,10 @@
 //! - Uses by streams that cudarc does not own (`wrap_borrowed_stream`, `per_thread_stream`) are
 //!   not tracked while no stream was created with `new_stream` in the context. Synchronise before
 //!   an array that such a stream used is dropped or used on another.
-//! - Reads that cudarc's own copies record can be recorded over by other such copies.
+//! - cudarc's own copies, and whatever else goes through its `DevicePtr`, record a read over those
+//!   of other streams, launches' too. An array that was read on one stream and then copied from on
+//!   another must not be dropped or written before the first is synchronised. A [`Buffer`] has no
+//!   such exceptions.
 //! - An array of a default stream that is dropped while another context is current is freed on that
 //!   context's default stream. With several contexts of one device, synchronise before such a drop.
 //!

@@ -65,3 +65,27 @@ fn an_address_is_not_lent_to_a_capture() {
     assert_ne!(address, 0);
     device.check_err().unwrap();
 }
+
+#[test]
+fn memory_given_to_cudarc_is_read_after_all_its_uses() {
+    let device = device!();
+    let [a, b] = [device.new_stream().unwrap(), device.new_stream().unwrap()];
+    let mut x = Buffer::<f32>::zeroed(&a, 1024).unwrap();
+    slow_add(&a, (4, 256), &mut x, 2.0, LONG).unwrap();
+    let x = x.into_cuda_slice().unwrap();
+    assert_eq!(b.clone_dtoh(&x).unwrap(), [2.0; 1024]);
+}
+
+#[test]
+fn a_buffer_is_not_moved_to_another_context_by_resizing() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let mut x = Buffer::<f32>::zeroed(&stream, 4).unwrap();
+    x.resize(&stream, 8).unwrap();
+    assert_eq!(x.to_vec().unwrap(), [0.0; 8]);
+    if let Ok(second) = gridcall::device(1) {
+        let error = x.resize(&second.default_stream(), 16).unwrap_err();
+        assert!(error.to_string().contains("device 1"), "{error}");
+        assert_eq!(x.len(), 8);
+    }
+}

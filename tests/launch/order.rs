@@ -3,7 +3,7 @@
 //! Kernels that take long stand where a missing wait would show. What is ordered passes whatever the
 //! time they take.
 
-use std::sync::Arc;
+use std::{sync::Arc, thread};
 
 use gridcall::{
     LaunchErrorKind, cover,
@@ -358,4 +358,76 @@ fn a_latch_is_a_kernel_too() {
     latch.release();
     assert!(ends(&stream));
     assert_eq!(stream.clone_dtoh(&seen).unwrap(), [1]);
+}
+
+#[test]
+fn parts_written_on_several_threads_are_seen_by_all() {
+    let device = device!();
+    let [left_stream, right_stream, reader] = streams(&device);
+    for _ in 0..40 {
+        let mut y = reader.alloc_zeros::<f32>(2 * N).unwrap();
+        let (mut left, mut right) = y.split_at_mut(N);
+        thread::scope(|scope| {
+            scope.spawn(|| fill(&left_stream, cover(N), &mut left, 1.0, COUNT).unwrap());
+            scope.spawn(|| fill(&right_stream, cover(N), &mut right, 2.0, COUNT).unwrap());
+        });
+        let y = reader.clone_dtoh(&y).unwrap();
+        assert!(y[..N].iter().all(|&element| element == 1.0));
+        assert!(y[N..].iter().all(|&element| element == 2.0));
+    }
+}
+
+#[test]
+fn an_array_is_freed_after_readers_on_several_threads() {
+    let device = device!();
+    let [owner, other] = streams(&device);
+    let readers: [_; 3] = streams(&device);
+    for _ in 0..40 {
+        let x = owner.clone_htod(&[3.0_f32; N]).unwrap();
+        let results = thread::scope(|scope| {
+            let read = readers.each_ref().map(|stream| {
+                let x = &x;
+                scope.spawn(move || {
+                    let mut out = stream.alloc_zeros::<f32>(N).unwrap();
+                    copy(stream, cover(N), x, &mut out, COUNT).unwrap();
+                    out
+                })
+            });
+            read.map(|thread| thread.join().unwrap())
+        });
+        drop(x);
+        // The same memory, where the driver hands it out again.
+        let _z = owner.clone_htod(&[9.0_f32; N]).unwrap();
+        for out in &results {
+            assert_eq!(other.clone_dtoh(out).unwrap(), [3.0; N]);
+        }
+    }
+}
+
+#[test]
+fn managed_memory_is_written_after_readers_on_several_threads() {
+    let device = device!();
+    let readers: [_; 3] = streams(&device);
+    // SAFETY: it is written before it is read.
+    let mut x = unsafe { device.alloc_unified::<f32>(N, true) }.unwrap();
+    for round in 0..20_u8 {
+        let value = f32::from(round);
+        x.as_mut_slice().unwrap().fill(value);
+        let results = thread::scope(|scope| {
+            let read = readers.each_ref().map(|stream| {
+                let x = &x;
+                scope.spawn(move || {
+                    let mut out = stream.alloc_zeros::<f32>(N).unwrap();
+                    copy(stream, cover(N), x, &mut out, COUNT).unwrap();
+                    out
+                })
+            });
+            read.map(|thread| thread.join().unwrap())
+        });
+        // The host may write once all have read.
+        x.as_mut_slice().unwrap().fill(-1.0);
+        for (out, stream) in results.iter().zip(&readers) {
+            assert_eq!(stream.clone_dtoh(out).unwrap(), [value; N]);
+        }
+    }
 }

@@ -10,10 +10,14 @@
 
 mod probe;
 
-use std::{ffi::c_void, mem, sync::Arc};
+use std::{
+    ffi::c_void,
+    mem,
+    sync::{Arc, Mutex},
+};
 
 use cudarc_019::driver::{
-    CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut,
+    CudaContext, CudaEvent, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut,
     DriverError, SyncOnDrop, UnifiedSlice, UnifiedView, UnifiedViewMut,
 };
 
@@ -212,7 +216,7 @@ fn read_tracked<'a, T, A: DevicePtr<T>>(
         }));
     }
     let record = wait(native, || array.device_ptr(native).1)?;
-    Ok(Guard::new(move || record_read(record)))
+    Ok(Guard::new(move || record_after(record)))
 }
 
 #[inline(always)]
@@ -240,7 +244,7 @@ fn write_tracked<'a, T, A: DevicePtrMut<T> + DevicePtr<T>>(
         }));
     }
     let record = wait(native, || array.device_ptr_mut(native).1)?;
-    Ok(Guard::new(move || record_ordered(record)))
+    Ok(Guard::new(move || record_after(record)))
 }
 
 /// Whether both streams belong to one context object. cudarc counts streams, and so decides
@@ -277,13 +281,13 @@ fn wait<'a>(
 #[cold]
 #[inline(never)]
 fn read_late<T, A: DevicePtr<T>>(array: &A, stream: &CudaStream) -> Result<(), ViewError> {
-    record_read(wait(stream, || array.device_ptr(stream).1)?)
+    record_after(wait(stream, || array.device_ptr(stream).1)?)
 }
 
 #[cold]
 #[inline(never)]
 fn write_late<T, A: DevicePtrMut<T>>(array: &mut A, stream: &CudaStream) -> Result<(), ViewError> {
-    record_ordered(wait(stream, || array.device_ptr_mut(stream).1)?)
+    record_after(wait(stream, || array.device_ptr_mut(stream).1)?)
 }
 
 /// Reading on a stream of another context object, which may not know of the array's last uses nor
@@ -297,7 +301,7 @@ fn read_across<'a, T, A: DevicePtr<T>>(
     let record = wait(stream, || array.device_ptr(stream).1)?;
     let owner = array.stream();
     Ok(Guard::new(move || {
-        record_read(record).and_then(|()| join(owner, stream))
+        record_after(record).and_then(|()| join(owner, stream))
     }))
 }
 
@@ -310,7 +314,7 @@ fn write_across<'a, T, A: DevicePtrMut<T>>(
     let owner = array.stream().clone();
     let record = wait(stream, || array.device_ptr_mut(stream).1)?;
     Ok(Guard::new(move || {
-        record_ordered(record).and_then(|()| join(&owner, stream))
+        record_after(record).and_then(|()| join(&owner, stream))
     }))
 }
 
@@ -321,33 +325,30 @@ fn join(stream: &CudaStream, other: &CudaStream) -> Result<(), ViewError> {
         .map_err(|error| ViewError::driver("joining the array's stream", error))
 }
 
-/// Records a read, which only the last write has been waited for: the stream waits for the read
-/// that the event stands for now too, so that what waits for the event later waits for both.
+/// Records a use of an array, after those that its event stands for now: the stream waits for them,
+/// so that whoever waits for the event later waits for all. Others may have used the array since it
+/// was acquired: readers, and writers of other parts.
 #[inline(never)]
-fn record_read(record: SyncOnDrop<'_>) -> Result<(), ViewError> {
-    if let SyncOnDrop::Record(Some((event, stream))) = &record
-        && let Err(error) = stream.wait(event)
-    {
-        mem::forget(record);
-        return Err(ViewError::driver(
-            "waiting for the array's other readers",
-            error,
-        ));
-    }
-    record_ordered(record)
-}
-
-/// Records a use that runs after all that the event stands for now.
-#[inline(never)]
-fn record_ordered(record: SyncOnDrop<'_>) -> Result<(), ViewError> {
+fn record_after(record: SyncOnDrop<'_>) -> Result<(), ViewError> {
     let recorded: Result<(), DriverError> = match &record {
-        SyncOnDrop::Record(Some((event, stream))) => event.record(stream),
+        SyncOnDrop::Record(Some((event, stream))) => {
+            // Two threads that both waited before either recorded would lose one use.
+            let _one_at_a_time = recording(event).lock();
+            stream.wait(event).and_then(|()| event.record(stream))
+        }
         SyncOnDrop::Sync(Some(stream)) => stream.synchronize(),
         SyncOnDrop::Record(None) | SyncOnDrop::Sync(None) => Ok(()),
     };
     // Its drop would record once more, and report only to the context.
     mem::forget(record);
     recorded.map_err(|error| ViewError::driver("recording the use of the array", error))
+}
+
+/// What keeps threads from recording one event at once. Few events share a lock.
+fn recording(event: &CudaEvent) -> &'static Mutex<()> {
+    static RECORDING: [Mutex<()>; 32] = [const { Mutex::new(()) }; 32];
+    // The driver's events are objects of a hundred bytes and more.
+    &RECORDING[(event.cu_event().addr() >> 7) % RECORDING.len()]
 }
 
 /// Reading on a stream that another binding made: by its handle.
@@ -396,14 +397,14 @@ fn read_unified<'a, T, A: DevicePtr<T>>(
     };
     let record = wait(native, || array.device_ptr(native).1)?;
     if array.stream().context() == native.context() {
-        return Ok(Guard::new(move || record_ordered(record)));
+        return Ok(Guard::new(move || record_after(record)));
     }
     // An event is recorded only on streams of its own context: one of them joins this stream first.
     mem::forget(record);
     let owner = array.stream();
     Ok(Guard::new(move || {
         join(owner, native)?;
-        record_ordered(wait(owner, || array.device_ptr(owner).1)?)
+        record_after(wait(owner, || array.device_ptr(owner).1)?)
     }))
 }
 

@@ -1,13 +1,13 @@
 //! Why an array cannot be an argument as it is.
 
-use std::{borrow::Cow, error::Error as StdError};
+use std::{borrow::Cow, error::Error as StdError, fmt};
 
 use crate::DType;
 
 /// Why an array cannot be seen, acquired or released as asked.
 ///
 /// Says nothing of kernels and parameters: the launch adds their names.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error(transparent)]
 pub struct ViewError(Box<ViewErrorKind>);
 
@@ -108,5 +108,12 @@ impl From<ViewErrorKind> for ViewError {
     #[cold]
     fn from(kind: ViewErrorKind) -> ViewError {
         ViewError(Box::new(kind))
+    }
+}
+
+/// The same text as `Display`: it is what a `main` that returns the error shows.
+impl fmt::Debug for ViewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }

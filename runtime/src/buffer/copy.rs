@@ -321,7 +321,7 @@ fn same_length(from: usize, to: usize) -> Result<(), BufferError> {
     Err(BufferErrorKind::Length { from, to }.into())
 }
 
-fn is_here(memory: &Memory, stream: &CudaStream) -> Result<(), BufferError> {
+pub(super) fn is_here(memory: &Memory, stream: &CudaStream) -> Result<(), BufferError> {
     let here = StreamRef::from(stream);
     if here.context() == memory.context() {
         return Ok(());
