@@ -1,5 +1,6 @@
-//! How fast kernels run: thread instructions a second in a loop of arithmetic, elements a second of axpy,
-//! multiplications a second of a product of matrices in shared memory; and the same in plain Rust.
+//! How fast kernels run: thread instructions a second in a loop of arithmetic, elements a second of axpy and
+//! of blocks turned around across a barrier, multiplications a second of a product of matrices in shared
+//! memory; and the same in plain Rust.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -91,6 +92,37 @@ done:
     ret;
 }";
 
+/// Each block of 256 elements turned around, through shared memory.
+const REVERSE: &str = "
+.version 8.5
+.target sm_90
+.address_size 64
+.visible .entry reverse(.param .u64 x, .param .u64 y) {
+    .reg .b32 %r<8>;
+    .reg .f32 %f<3>;
+    .reg .b64 %rd<6>;
+    .shared .align 4 .b8 tile[1024];
+    ld.param.u64 %rd1, [x];
+    ld.param.u64 %rd2, [y];
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %ntid.x;
+    mov.u32 %r3, %tid.x;
+    mad.lo.s32 %r4, %r1, %r2, %r3;
+    mul.wide.u32 %rd3, %r4, 4;
+    add.s64 %rd4, %rd1, %rd3;
+    ld.global.f32 %f1, [%rd4];
+    shl.b32 %r5, %r3, 2;
+    mov.u32 %r6, tile;
+    add.s32 %r7, %r6, %r5;
+    st.shared.f32 [%r7], %f1;
+    bar.sync 0;
+    sub.s32 %r7, %r6, %r5;
+    ld.shared.f32 %f2, [%r7+1020];
+    add.s64 %rd5, %rd2, %rd3;
+    st.global.f32 [%rd5], %f2;
+    ret;
+}";
+
 /// The best of a few runs, in seconds.
 fn best(mut job: impl FnMut()) -> f64 {
     (0..5)
@@ -120,6 +152,7 @@ fn spin(thread: u32, rounds: u32) -> f32 {
 fn main() {
     compute_loop();
     axpy();
+    barrier();
     product();
     empty();
 }
@@ -186,6 +219,39 @@ fn axpy() {
         "  in plain Rust: {:.0} million elements a second",
         n as f64 / seconds / 1e6
     );
+}
+
+fn barrier() {
+    let program = lower(REVERSE);
+    let n = 1 << 22;
+    let mut memory = Memory::new();
+    let host_x: Vec<f32> = (0..n).map(|i| i as f32).collect();
+    let (x, y) = (memory.hold_f32(&host_x), memory.allocate(4 * n));
+    let seconds = best(|| {
+        let params = Params::new().u64(x).u64(y).done();
+        let mut reverse = launch(&program, "reverse", params, Vec::new());
+        reverse.block = [256, 1, 1];
+        reverse.grid = [n as u32 / 256, 1, 1];
+        reverse.step_budget = 0;
+        run(&mut memory, reverse).expect("a turn without a fault");
+    });
+    println!(
+        "a barrier in each block: {:.1} million elements a second",
+        n as f64 / seconds / 1e6
+    );
+    let mut host_y = vec![0.0; n];
+    let seconds = best(|| {
+        for (y, x) in host_y.chunks_mut(256).zip(host_x.chunks(256)) {
+            for (y, x) in y.iter_mut().zip(x.iter().rev()) {
+                *y = std::hint::black_box(*x);
+            }
+        }
+    });
+    println!(
+        "  in plain Rust: {:.0} million elements a second",
+        n as f64 / seconds / 1e6
+    );
+    assert_eq!(memory.f32s(y), host_y, "the same elements");
 }
 
 fn product() {

@@ -93,6 +93,54 @@ fn two_devices() {
     // The other device is well.
     assert_eq!(one.clone_dtoh(&a).unwrap(), [7, 2, 3]);
     gridcall_emulator::reset();
+    peer_copies_need_their_order();
+    gridcall_emulator::reset();
     let again = CudaContext::new(1).unwrap();
     again.default_stream().alloc_zeros::<u8>(1).unwrap();
+}
+
+/// A copy between devices on a stream of one's own waits for nothing by itself; one on a default stream
+/// waits for the default streams of both devices, and they for it.
+fn peer_copies_need_their_order() {
+    let (first, second) = (CudaContext::new(0).unwrap(), CudaContext::new(1).unwrap());
+    let (one, two) = (first.default_stream(), second.default_stream());
+    let own = second.new_stream().unwrap();
+    for (stream, right) in [(&two, true), (&own, false), (&own, true)] {
+        let mut pointers = [0; 2];
+        for (pointer, stream) in pointers.iter_mut().zip([&one, &two]) {
+            stream.context().bind_to_thread().unwrap();
+            let queue = stream.cu_stream();
+            assert_eq!(cu!(cuMemAllocAsync(pointer, 64, queue)), 0);
+            assert_eq!(cu!(cuMemsetD8Async(*pointer, 1, 64, queue)), 0);
+        }
+        if right && !Arc::ptr_eq(stream, &two) {
+            stream.join(&one).unwrap();
+            stream.join(&two).unwrap();
+        }
+        second.bind_to_thread().unwrap();
+        let ([from, to], queue) = (pointers, stream.cu_stream());
+        let (from_context, to_context) = (first.cu_ctx(), second.cu_ctx());
+        let code = cu!(cuMemcpyPeerAsync(
+            to,
+            to_context,
+            from,
+            from_context,
+            64,
+            queue
+        ));
+        assert_eq!(code, 0);
+        if right && !Arc::ptr_eq(stream, &two) {
+            one.join(stream).unwrap();
+            two.join(stream).unwrap();
+        }
+        // Without its wait, the copy is to find what it needs.
+        for (pointer, stream) in pointers.iter().zip([&one, &two]).filter(|_| right) {
+            stream.context().bind_to_thread().unwrap();
+            assert_eq!(cu!(cuMemFreeAsync(*pointer, stream.cu_stream())), 0);
+        }
+        first.synchronize().unwrap();
+        second.synchronize().unwrap();
+        let reports = gridcall_emulator::take_reports();
+        assert_eq!(reports.is_empty(), right, "{reports:?}");
+    }
 }

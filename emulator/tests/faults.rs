@@ -566,6 +566,7 @@ fn launches_that_do_not_fit() {
 fn instructions_that_are_not_supported() {
     let text = ".version 8.5\n.target sm_90a\n.address_size 64\n
 .visible .entry fine() { ret; }
+.visible .entry bulk() { cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret; }
 .func helper() { wgmma.commit_group.sync.aligned; ret; }
 .visible .entry bad() {
 wgmma.fence.sync.aligned;
@@ -584,7 +585,9 @@ ret; }";
         ),
         ("wgmma.fence.sync.aligned", 2)
     );
-    assert_eq!(bad.unsupported[0].position.line, 8);
+    assert_eq!(bad.unsupported[0].position.line, 9);
+    let bulk = &program.kernels()[program.kernel("bulk").unwrap()];
+    assert_eq!(bulk.unsupported.len(), 2);
     let fault = run(&mut memory, launch(&program, "bad", vec![], vec![])).unwrap_err();
     assert_eq!(
         (fault.kind, fault.kind.code()),
@@ -593,7 +596,7 @@ ret; }";
     assert!(
         fault
             .message
-            .contains("`wgmma.fence.sync.aligned` (line 8, 2 times)"),
+            .contains("`wgmma.fence.sync.aligned` (line 9, 2 times)"),
         "{fault}"
     );
 }

@@ -108,6 +108,39 @@ fn compare_and_combine() {
 }
 
 #[test]
+fn compare_halves_and_combine() {
+    // The upper halves compare 1 > 2, the lower ones 2 > 1.
+    let got = words(
+        1,
+        &[],
+        "setp.eq.s32 z, 1, 1;
+         mov.b32 r0, 0x3C004000; mov.b32 r1, 0x40003C00;
+         set.gt.u32.f16x2 r2, r0, r1; st.global.u32 [rd0], r2;
+         set.gt.and.s32.f16x2 r2, r0, r1, z; st.global.u32 [rd0+4], r2;
+         set.gt.and.f16x2.f16x2 r2, r0, r1, !z; st.global.u32 [rd0+8], r2;
+         set.gt.or.ftz.f16x2.f16x2 r2, r0, r1, z; st.global.u32 [rd0+12], r2;
+         set.gt.xor.f16x2.f16x2 r2, r0, r1, z; st.global.u32 [rd0+16], r2;
+         set.lt.or.u32.f16x2 r0, r0, r1, !z; st.global.u32 [rd0+20], r0;
+         mov.b32 r0, 0x3F804000; mov.b32 r1, 0x40003F80;
+         set.gt.xor.bf16x2.bf16x2 r2, r0, r1, z; st.global.u32 [rd0+24], r2;
+         set.gt.and.u32.bf16x2 r2, r0, r1, z; st.global.u32 [rd0+28], r2;",
+    );
+    assert_eq!(
+        got[..8],
+        [
+            0xffff,
+            0xffff,
+            0,
+            0x3c00_3c00,
+            0x3c00_0000,
+            0xffff_0000,
+            0x3f80_0000,
+            0xffff
+        ]
+    );
+}
+
+#[test]
 fn packed_integers() {
     let got = words(
         1,

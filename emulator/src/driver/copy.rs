@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::border::Host;
 use super::codes::{Answer, Code};
 use super::entry::driver_api;
+use super::stream::StreamKind;
 use super::work::{Op, Work};
 use super::{Call, Driver};
 use crate::exec::Access;
@@ -317,6 +318,38 @@ impl Call {
         Ok(())
     }
 
+    /// Enqueues a copy from one context to another. In the default stream, it is behind what the default
+    /// streams of both have been given, and what they are given next is behind it.
+    fn copy_between(
+        &mut self,
+        stream: usize,
+        from: (u64, usize),
+        to: (u64, usize),
+        bytes: usize,
+    ) -> Answer {
+        let ends = [
+            self.get_context(from.1)?.legacy,
+            self.get_context(to.1)?.legacy,
+        ];
+        let key = self.stream(stream)?;
+        let ordered = self.get_stream(key)?.kind == StreamKind::Legacy;
+        let others = ends.into_iter().filter(|end| ordered && *end != key);
+        for end in others.clone() {
+            self.put_behind(key, end)?;
+        }
+        self.copy(
+            stream,
+            (from.0, Side::Device),
+            (to.0, Side::Device),
+            bytes,
+            false,
+        )?;
+        for end in others {
+            self.put_behind(end, key)?;
+        }
+        Ok(())
+    }
+
     /// Waits for one operation, after which the host knows what it is behind.
     pub(crate) fn wait_and_know(&mut self, stream: usize, op: u64) -> Answer {
         let clock = self.ops.get(&op).map(|op| op.clock.clone());
@@ -389,9 +422,7 @@ driver_api! {
     }
 
     fn cuMemcpyPeerAsync | cuMemcpyPeerAsync_ptsz(call, to: u64, to_context: usize, from: u64, from_context: usize, bytes: usize, stream: usize) {
-        call.get_context(to_context)?;
-        call.get_context(from_context)?;
-        call.copy(stream, (from, Side::Device), (to, Side::Device), bytes, false)
+        call.copy_between(stream, (from, from_context), (to, to_context), bytes)
     }
 
     fn cuMemcpyHtoD_v2 | cuMemcpyHtoD_v2_ptsz(call, to: u64, from: Host, bytes: usize) {
@@ -412,9 +443,7 @@ driver_api! {
     }
 
     fn cuMemcpyPeer | cuMemcpyPeer_ptsz(call, to: u64, to_context: usize, from: u64, from_context: usize, bytes: usize) {
-        call.get_context(to_context)?;
-        call.get_context(from_context)?;
-        call.copy(0, (from, Side::Device), (to, Side::Device), bytes, false)
+        call.copy_between(0, (from, from_context), (to, to_context), bytes)
     }
 
     fn cuMemsetD8Async | cuMemsetD8Async_ptsz(call, to: u64, value: u8, count: usize, stream: usize) {

@@ -251,6 +251,23 @@ impl Driver {
         Ok((deps, clock))
     }
 
+    /// Puts what a stream is given next behind all that another has been given.
+    pub(crate) fn put_behind(&mut self, stream: usize, other: usize) -> Answer {
+        let (mut deps, mut clock) = self.behind(other)?;
+        let other = self.streams.get(&other).ok_or(Code::INVALID_HANDLE)?;
+        deps.extend_from_slice(&other.tails);
+        clock.join(&other.clock);
+        deps.retain(|dep| self.ops.contains_key(dep));
+        let state = self.streams.get_mut(&stream).ok_or(Code::INVALID_HANDLE)?;
+        for dep in deps {
+            if !state.tails.contains(&dep) {
+                state.tails.push(dep);
+            }
+        }
+        state.clock.join(&clock);
+        Ok(())
+    }
+
     /// Ends an operation that did all it had to.
     pub(crate) fn drop_op(&mut self, id: u64) -> Option<Op> {
         let op = self.ops.remove(&id)?;

@@ -599,15 +599,15 @@ pub(crate) fn parse_set(words: &mut Modifiers<'_>) -> Option<Signature> {
     let comparison = parse_comparison(words, from, ftz)?;
     let pair = from.kind() == Kind::Packed;
     let yes = match to.kind() {
-        Kind::Float => to.format()?.one(),
         Kind::Packed if to == from => to.format()?.one(),
-        Kind::Unsigned | Kind::Signed if pair => return None,
+        Kind::Unsigned | Kind::Signed if pair && to.bits() == 32 => 0xffff,
+        Kind::Packed => return None,
+        _ if pair => return None,
+        Kind::Float => to.format()?.one(),
         _ => mask(to.bits()),
     };
-    let alu = if to.kind() == Kind::Packed {
+    let alu = if pair {
         Alu::SetPair(comparison, yes)
-    } else if pair {
-        Alu::SetPair(comparison, 0xffff)
     } else {
         Alu::Set(comparison, yes)
     };

@@ -409,7 +409,7 @@ fn lower_setp(
     Ok(())
 }
 
-/// `set` with a predicate that its comparison is combined with.
+/// `set` with a predicate that its comparison is combined with, in each half of a packed type.
 fn lower_set(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'_>]) -> Lowered<()> {
     let [to, a, b, c] = operands else {
         return invalid("a number of operands that it does not take");
@@ -420,39 +420,50 @@ fn lower_set(body: &mut Body<'_, '_>, modifiers: &[&str], operands: &[Operand<'_
     let (Some(op), Some(found)) = (combine, found) else {
         return Err(Refusal::Unsupported);
     };
-    let Alu::Set(comparison, yes) = found.alu else {
-        return Err(Refusal::Unsupported);
+    let (comparison, yes, pair) = match found.alu {
+        Alu::Set(comparison, yes) => (comparison, yes, false),
+        Alu::SetPair(comparison, yes) => (comparison, yes, true),
+        _ => return Err(Refusal::Unsupported),
     };
     let (plain, result) = (bits_type(found.operands[0]), bits_type(found.result));
     let (a, b) = (body.source(a, plain)?, body.source(b, plain)?);
     let flag = body.flag(c)?;
     let to = body.dest(to, result)?.reg;
-    let Reg::P(p) = body.new_register(1).reg else {
+    let (Reg::P(low), Reg::P(high)) = (body.new_register(1).reg, body.new_register(1).reg) else {
         return invalid("a predicate that is none");
     };
     body.emit(Op::SetP(Box::new(SetP {
         comparison,
-        fast: FastCompare::of(comparison),
-        pair: false,
-        p: Some(p),
-        q: None,
+        fast: FastCompare::of(comparison).filter(|_| !pair),
+        pair,
+        p: Some(low),
+        q: pair.then_some(high),
         a,
         b,
         combine: Some((op, flag)),
     })));
-    let yes = body.preset(Preset::Bits(yes), result.bits());
-    let no = body.preset(Preset::Bits(0), result.bits());
+    let bits = result.bits();
+    let mut preset = |value| body.preset(Preset::Bits(value), bits);
+    let (no, one) = (preset(0), preset(yes));
+    if !pair {
+        select(body, to, [one, no], low);
+        return Ok(());
+    }
+    let (upper, both) = (preset(yes << 16), preset(yes << 16 | yes));
+    let (without, with) = (body.new_register(bits).reg, body.new_register(bits).reg);
+    select(body, without, [one, no], low);
+    select(body, with, [both, upper], low);
+    select(body, to, [with, without], high);
+    Ok(())
+}
+
+/// `to = predicate ? a : b`
+fn select(body: &mut Body<'_, '_>, to: Reg, [a, b]: [Reg; 2], predicate: u32) {
     let flag = Flag {
-        predicate: p,
+        predicate,
         negated: false,
     };
-    body.emit(Op::Select {
-        to,
-        a: yes,
-        b: no,
-        flag,
-    });
-    Ok(())
+    body.emit(Op::Select { to, a, b, flag });
 }
 
 fn logic(word: &str) -> Option<Logic> {

@@ -461,7 +461,7 @@ impl Body<'_, '_> {
         operands: &[Operand<'_>],
     ) -> Lowered<()> {
         let mut words = Modifiers::new(modifiers.iter().copied());
-        if !words.take("async") {
+        if !words.take("async") || words.take("bulk") {
             return Err(Refusal::Unsupported);
         }
         if words.take("commit_group") {
