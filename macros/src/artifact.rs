@@ -131,9 +131,16 @@ fn open_one(expr: &Expr) -> syn::Result<One> {
         Err(Unread::Ptx(error)) => {
             let ptx::Position { line, column } = error.position();
             let (shown, message) = (&place.shown, error.message());
+            let source = ["cu", "cuh", "cpp"]
+                .map(|source| place.absolute.extension() == Some(source.as_ref()));
+            let cure = if source.contains(&true) {
+                "; name the PTX that `nvcc -ptx` makes of it, and the source itself by `cuda = \"..\"`"
+            } else {
+                ""
+            };
             Err(syn::Error::new_spanned(
                 expr,
-                format!("not the PTX that it should be: {shown}:{line}:{column}: {message}"),
+                format!("not the PTX that it should be: {shown}:{line}:{column}: {message}{cure}"),
             ))
         }
     }
@@ -456,6 +463,14 @@ mod tests {
         assert!(message.contains(tried.to_str().unwrap()), "{message}");
         assert!(message.contains("Cargo.toml"), "{message}");
         assert!(message.contains(SIGNATURES_ONLY), "{message}");
+    }
+
+    #[test]
+    fn a_source_in_place_of_ptx_is_told_from_it() {
+        let file = File::new("vector.cu", "__global__ void f() {}");
+        let source = file.0.to_str().unwrap();
+        let message = error(&syn::parse_quote!(#source));
+        assert!(message.contains("`nvcc -ptx`"), "{message}");
     }
 
     #[test]

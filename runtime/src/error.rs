@@ -14,13 +14,20 @@ use crate::{driver::DriverCode, launch::Block};
 #[error(transparent)]
 pub struct LoadError(Box<LoadErrorKind>);
 
+/// What there is beside a driver.
+#[cfg(feature = "emulator")]
+const OTHERWISE: &str = "let GRIDCALL_DRIVER be other than `cuda`, for the emulator";
+#[cfg(not(feature = "emulator"))]
+const OTHERWISE: &str = "turn on gridcall's feature `emulator`, which needs none";
+
 /// What a [`LoadError`] is about.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadErrorKind {
     /// There is no driver library.
     #[error(
-        "no CUDA driver found: `{library}` cannot be opened ({reason}); install the NVIDIA driver, or run on a machine that has one"
+        "no CUDA driver found: `{library}` cannot be opened ({reason}); install the NVIDIA driver, or {}",
+        OTHERWISE
     )]
     NoDriver {
         /// The library's file name.

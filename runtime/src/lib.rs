@@ -27,7 +27,8 @@
 //!
 //! # What a declaration becomes
 //!
-//! Two items of the declared name, with its visibility and documentation:
+//! Two items of the declared name, with its visibility and documentation (without `ptx = ..` only
+//! the second, since the module is known only when the program runs; see [`Module`]):
 //!
 //! - the function `saxpy(stream, launch, n, a, x, y) -> Result<(), LaunchError>`, which finds the
 //!   kernel loaded for the stream's context, or loads it at the first call;
@@ -44,7 +45,7 @@
 //! | `f16`, `bf16` (feature `half`), `Complex<_>` (`num-complex`), `F8E4M3`, `F8E5M2` (`float8`) | `__half`, `__nv_bfloat16`, `cuComplex`, `__nv_fp8_*` | the value |
 //! | [`Float4`], [`Int2`], ... | `float4`, `int2`, ... | the value |
 //! | `&[T]`, `&mut [T]` | `const T*`, `T*` | `&` or `&mut` to any [`AsDeviceView<T>`] or [`AsDeviceViewMut<T>`], contiguous |
-//! | `Option<&[T]>` | a pointer that may be null | `None`, or `Some` of a reference to a view |
+//! | `Option<&[T]>` | a pointer that may be null | `None` or `Some(&x)`; of an `Option` of your own, `x.as_ref().map(\|x\| x as _)` |
 //! | [`Strided<T, N>`](Strided), `StridedMut<T, N>` | `gridcall::strided<const T, N>`, `<T, N>` of our header `gridcall.cuh` | the same, of rank `N`, however its elements lie |
 //! | `*const T`, `*mut T`, only in `unsafe fn` | `const T*`, `T*` | a [`DevicePointer`] or [`DevicePointerMut`] |
 //! | a struct with [`#[derive(KernelArg)]`](derive@KernelArg) | the same struct | the value; padding arrives as zeros |

@@ -460,6 +460,11 @@ fn an_optional_array_is_there_or_null() {
     maybe(&stream, cover(100), Some(&x.slice(40..)), &mut out, 60).unwrap();
     assert_eq!(stream.clone_dtoh(&out).unwrap()[..60], ramp(100)[40..]);
     maybe(&stream, cover(100), None, &mut out, 100).unwrap();
+    // An option that the caller keeps.
+    let kept = [Some(&x), None];
+    for x in kept {
+        maybe(&stream, cover(100), x.map(|x| x as _), &mut out, 100).unwrap();
+    }
     assert_eq!(stream.clone_dtoh(&out).unwrap(), [-1.0; 100]);
     let named = maybe {
         x_or_null: Some(&x),

@@ -71,7 +71,8 @@ fn a_driver_that_cannot_be_opened_is_an_error() {
             assert!(
                 text.starts_with("no CUDA driver found: `libcuda.so.1` cannot be opened (")
                     && text.ends_with(
-                        "); install the NVIDIA driver, or run on a machine that has one"
+                        "); install the NVIDIA driver, or let GRIDCALL_DRIVER be other than `cuda`, for the \
+                         emulator"
                     ),
                 "{text}"
             );

@@ -39,7 +39,7 @@ fn load_errors_name_both_sides_and_the_cure() {
                 reason: "no such file".to_owned(),
             },
             "no CUDA driver found: `libcuda.so.1` cannot be opened (no such file); install the NVIDIA \
-             driver, or run on a machine that has one",
+             driver, or let GRIDCALL_DRIVER be other than `cuda`, for the emulator",
         ),
         (
             LoadErrorKind::OldDriver { function: "cuNew" },

@@ -383,7 +383,7 @@ fn an_array_is_freed_after_readers_on_several_threads() {
     let [owner, other] = streams(&device);
     let readers: [_; 3] = streams(&device);
     for _ in 0..40 {
-        let x = owner.clone_htod(&[3.0_f32; N]).unwrap();
+        let x = owner.clone_htod(&vec![3.0_f32; N]).unwrap();
         let results = thread::scope(|scope| {
             let read = readers.each_ref().map(|stream| {
                 let x = &x;
@@ -397,9 +397,9 @@ fn an_array_is_freed_after_readers_on_several_threads() {
         });
         drop(x);
         // The same memory, where the driver hands it out again.
-        let _z = owner.clone_htod(&[9.0_f32; N]).unwrap();
+        let _z = owner.clone_htod(&vec![9.0_f32; N]).unwrap();
         for out in &results {
-            assert_eq!(other.clone_dtoh(out).unwrap(), [3.0; N]);
+            assert_eq!(other.clone_dtoh(out).unwrap(), vec![3.0; N]);
         }
     }
 }
@@ -427,7 +427,7 @@ fn managed_memory_is_written_after_readers_on_several_threads() {
         // The host may write once all have read.
         x.as_mut_slice().unwrap().fill(-1.0);
         for (out, stream) in results.iter().zip(&readers) {
-            assert_eq!(stream.clone_dtoh(out).unwrap(), [value; N]);
+            assert_eq!(stream.clone_dtoh(out).unwrap(), vec![value; N]);
         }
     }
 }
