@@ -9,8 +9,9 @@ use syn::{Lit, LitInt, Path};
 
 use crate::report::Report;
 
-/// Notes the integer literals that no saturating integer can hold.
+/// Notes the integer literals that no saturating integer can hold, and casts to other integers.
 pub(crate) fn check(requirement: &TokenStream, report: &mut Report) {
+    check_casts(requirement, report);
     walk(requirement, &mut |token| {
         if let Token::Integer(literal) = token
             && literal.base10_parse::<i128>().is_err()
@@ -18,6 +19,28 @@ pub(crate) fn check(requirement: &TokenStream, report: &mut Report) {
             report.error(literal, "this does not fit into an integer of 128 bits");
         }
     });
+}
+
+/// Notes casts to integers, which Rust needs and contracts do not: their integers are of one type.
+fn check_casts(requirement: &TokenStream, report: &mut Report) {
+    const INTEGERS: [&str; 12] = [
+        "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+    ];
+    let mut after_as = false;
+    for token in requirement.clone() {
+        match &token {
+            TokenTree::Ident(ident) if after_as && INTEGERS.iter().any(|i| ident == i) => {
+                report.error(
+                    ident,
+                    "no cast is needed: all integers of a contract are of one type, which does not \
+                     wrap; write what is cast alone",
+                );
+            }
+            TokenTree::Group(group) => check_casts(&group.stream(), report),
+            _ => {}
+        }
+        after_as = matches!(&token, TokenTree::Ident(ident) if ident == "as");
+    }
 }
 
 /// Whether the expression speaks of `name`, as a variable and not as a field or method.
