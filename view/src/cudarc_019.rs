@@ -5,8 +5,9 @@
 //! [probe] stream there, and for the launching stream when the array is acquired.
 //!
 //! Each array carries one event for its last read and one for its last write, which cudarc records
-//! over at each use. Before a read is recorded over, the launching stream is made to wait for the
-//! one before: otherwise two readers on two streams and a drop free the array under the first.
+//! over at each use. Before a use is recorded over, the launching stream is made to wait for the one
+//! before: otherwise two readers on two streams and a drop free the array under the first. Both are
+//! done under a lock, as several threads may use an array, or its parts, at once.
 
 mod probe;
 
