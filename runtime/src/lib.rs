@@ -56,7 +56,7 @@
 //!   alignment and class (integer, float, struct) of the parameters; `#[block]` against the launch
 //!   bounds; the size of the parameter block. Struct layouts are compared by constants.
 //! - **By rustc**: element types and mutability of arrays, arity and scalar types at each call.
-//! - **At the call, before the driver is asked for anything**: that arrays are contiguous, aligned,
+//! - **At the call, before anything is enqueued**: that arrays are contiguous, aligned,
 //!   in the stream's context, and do not overlap where one is written; every `#[requires]`; the
 //!   limits of grid, block and shared memory. A call that is refused has enqueued nothing.
 //! - **When a kernel is loaded**: the driver's own view of the parameters, where it tells
