@@ -101,6 +101,9 @@
 //!   of other streams, launches' too. An array that was read on one stream and then copied from on
 //!   another must not be dropped or written before the first is synchronised. A [`Buffer`] has no
 //!   such exceptions.
+//! - cudarc keeps one error for a context, whichever thread stored it, and a wait that finds one is
+//!   not made. A launch sees that, unless another thread fetches the error in that moment. After
+//!   any error of a context that several threads use, synchronise it.
 //! - An array of a default stream that is dropped while another context is current is freed on that
 //!   context's default stream. With several contexts of one device, synchronise before such a drop.
 //!
