@@ -91,6 +91,11 @@ extern "C" __global__ void empty4(const float* x, float* y, float a, int n) {}
 extern "C" __global__ void empty10(const float* a, const float* b, const float* c, const float* d, const float* e,
                                    const float* f, const float* g, float* y, float alpha, int n) {}
 
+// No effect: what a launch with ten arrays and two scalars costs.
+extern "C" __global__ void empty12(const float* a, const float* b, const float* c, const float* d, const float* e,
+                                   const float* f, const float* g, const float* h, const float* i, float* y, float alpha,
+                                   int n) {}
+
 struct Big {
     unsigned value[2048];
 };

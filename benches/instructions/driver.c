@@ -40,7 +40,8 @@ const char* driver_calls(size_t index, uint64_t* count) {
         calls[n_##name]++;
 
 static _Thread_local handle current;
-static char context, stream, event, module, function;
+static char context, event, module, function;
+static uintptr_t next_stream = 0x600000000000;
 static uint64_t next_address = 0x700000000000;
 
 static result allocate(uint64_t* address, size_t bytes) {
@@ -87,7 +88,7 @@ COUNTED(cuMemFreeAsync, uint64_t address, handle on) return SUCCESS; }
 COUNTED(cuMemsetD8Async, uint64_t address, unsigned char value, size_t bytes, handle on) return SUCCESS; }
 COUNTED(cuMemcpyHtoDAsync_v2, uint64_t address, const void* from, size_t bytes, handle on) return SUCCESS; }
 
-COUNTED(cuStreamCreate, handle* out, unsigned flags) *out = &stream; return SUCCESS; }
+COUNTED(cuStreamCreate, handle* out, unsigned flags) *out = (handle)(next_stream += 64); return SUCCESS; }
 COUNTED(cuStreamDestroy_v2, handle which) return SUCCESS; }
 COUNTED(cuStreamSynchronize, handle which) return SUCCESS; }
 COUNTED(cuStreamWaitEvent, handle which, handle waited, unsigned flags) return SUCCESS; }

@@ -46,6 +46,11 @@ pub(crate) fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
             measure("CudaSlice", line_up::slices(&scene, kernel)?)?;
             if kernel.arrays() > 0 {
                 measure("CudaView", line_up::views(&scene, kernel)?)?;
+                measure("Buffer", line_up::buffers(&scene, kernel)?)?;
+            }
+            if kernel == Kernel::Empty12 && streams == Streams::Several {
+                let line_up = line_up::shared_buffers(&scene, kernel)?;
+                measure("Buffer (five also read by another stream)", line_up)?;
             }
         }
     }

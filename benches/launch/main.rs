@@ -44,6 +44,17 @@ fn run(plan: &Plan) -> Result<(), Box<dyn Error>> {
         table::print(&title, &timing::time(&one, line_up, plan)?);
     }
     let several = Scene::new(Streams::Several)?;
+    let kernel = Kernel::Empty12;
+    for (arrays, line_up) in [
+        ("Buffer", line_up::buffers(&several, kernel)?),
+        (
+            "Buffer (five also read by another stream)",
+            line_up::shared_buffers(&several, kernel)?,
+        ),
+    ] {
+        let title = format!("{}, several streams", kernel.describe(arrays));
+        table::print(&title, &timing::time(&several, line_up, plan)?);
+    }
     let plan = plan.for_recorded_uses();
     println!("\n{plan}.");
     for kernel in Kernel::ALL {

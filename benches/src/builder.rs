@@ -80,6 +80,29 @@ macro_rules! contender {
                 Ok(())
             }
         }
+
+        impl Contender for Builder<12, $arguments> {
+            fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+                let read = &self.arguments.read;
+                let mut launch = self.stream.launch_builder(&self.function);
+                launch
+                    .arg(&read[0])
+                    .arg(&read[1])
+                    .arg(&read[2])
+                    .arg(&read[3])
+                    .arg(&read[4])
+                    .arg(&read[5])
+                    .arg(&read[6])
+                    .arg(&read[7])
+                    .arg(&read[8])
+                    .arg(&mut self.arguments.written)
+                    .arg(&self.arguments.alpha)
+                    .arg(&self.arguments.n);
+                // SAFETY: `empty12` takes these parameters and does nothing.
+                unsafe { launch.launch(CONFIG) }?;
+                Ok(())
+            }
+        }
     };
 }
 

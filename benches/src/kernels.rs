@@ -26,4 +26,21 @@ unsafe extern "C" {
         alpha: f32,
         n: i32,
     );
+
+    /// Ten arrays and two scalars.
+    #[requires(a.len() >= n, y.len() >= n)]
+    pub safe fn empty12(
+        a: &[f32],
+        b: &[f32],
+        c: &[f32],
+        d: &[f32],
+        e: &[f32],
+        f: &[f32],
+        g: &[f32],
+        h: &[f32],
+        i: &[f32],
+        y: &mut [f32],
+        alpha: f32,
+        n: i32,
+    );
 }

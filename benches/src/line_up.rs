@@ -8,7 +8,7 @@ use crate::{
     Contender,
     bare::{ByPointer, BySys, Form, Prepared},
     builder::Builder,
-    kernels::{empty0, empty4, empty10},
+    kernels::{empty0, empty4, empty10, empty12},
     ours::{Function, Handle},
     scene::{Arguments, Scene, Slices, Views},
 };
@@ -22,6 +22,8 @@ pub enum Kernel {
     Empty4,
     /// Eight arrays and two scalars.
     Empty10,
+    /// Ten arrays and two scalars.
+    Empty12,
 }
 
 /// One way to launch.
@@ -48,7 +50,12 @@ pub type LineUp = Vec<(Way, Box<dyn Contender>)>;
 
 impl Kernel {
     /// All of them.
-    pub const ALL: [Kernel; 3] = [Kernel::Empty0, Kernel::Empty4, Kernel::Empty10];
+    pub const ALL: [Kernel; 4] = [
+        Kernel::Empty0,
+        Kernel::Empty4,
+        Kernel::Empty10,
+        Kernel::Empty12,
+    ];
 
     /// The number of arrays it takes.
     #[must_use]
@@ -57,6 +64,7 @@ impl Kernel {
             Kernel::Empty0 => 0,
             Kernel::Empty4 => 2,
             Kernel::Empty10 => 8,
+            Kernel::Empty12 => 10,
         }
     }
 
@@ -65,7 +73,7 @@ impl Kernel {
     pub fn scalars(self) -> usize {
         match self {
             Kernel::Empty0 => 0,
-            Kernel::Empty4 | Kernel::Empty10 => 2,
+            Kernel::Empty4 | Kernel::Empty10 | Kernel::Empty12 => 2,
         }
     }
 
@@ -83,6 +91,7 @@ impl Kernel {
             Kernel::Empty0 => "empty0",
             Kernel::Empty4 => "empty4",
             Kernel::Empty10 => "empty10",
+            Kernel::Empty12 => "empty12",
         }
     }
 }
@@ -109,13 +118,7 @@ impl Way {
 ///
 /// If the driver refuses something.
 pub fn slices(scene: &Scene, kernel: Kernel) -> Result<LineUp, Box<dyn Error>> {
-    let mut line_up = bare(scene, kernel)?;
-    line_up.extend(ours(scene, kernel, Scene::slices)?);
-    line_up.push((
-        Way::Builder,
-        builder::<Slices>(scene, kernel, scene.slices()?)?,
-    ));
-    Ok(line_up)
+    beside_slices(scene, kernel, Scene::slices)
 }
 
 /// With arrays that are views of `CudaSlice`s.
@@ -129,6 +132,42 @@ pub fn views(scene: &Scene, kernel: Kernel) -> Result<LineUp, Box<dyn Error>> {
     line_up.push((
         Way::Builder,
         builder::<Views>(scene, kernel, scene.views()?)?,
+    ));
+    Ok(line_up)
+}
+
+/// With arrays that are `Buffer`s, beside cudarc's builder with `CudaSlice`s.
+///
+/// # Errors
+///
+/// If the driver refuses something.
+pub fn buffers(scene: &Scene, kernel: Kernel) -> Result<LineUp, Box<dyn Error>> {
+    beside_slices(scene, kernel, Scene::buffers)
+}
+
+/// The same, where half of the buffers are also read by another stream.
+///
+/// # Errors
+///
+/// If the driver refuses something.
+pub fn shared_buffers(scene: &Scene, kernel: Kernel) -> Result<LineUp, Box<dyn Error>> {
+    beside_slices(scene, kernel, Scene::shared_buffers)
+}
+
+fn beside_slices<R, W>(
+    scene: &Scene,
+    kernel: Kernel,
+    arguments: impl Fn(&Scene) -> Result<Arguments<R, W>, Box<dyn Error>>,
+) -> Result<LineUp, Box<dyn Error>>
+where
+    R: AsDeviceView<f32> + 'static,
+    W: AsDeviceViewMut<f32> + 'static,
+{
+    let mut line_up = bare(scene, kernel)?;
+    line_up.extend(ours(scene, kernel, arguments)?);
+    line_up.push((
+        Way::Builder,
+        builder::<Slices>(scene, kernel, scene.slices()?)?,
     ));
     Ok(line_up)
 }
@@ -184,6 +223,10 @@ where
             Box::new(Function::<empty10, _>::new(stream(), one)),
             Box::new(Handle::new(empty10::load(context)?, stream(), other)),
         ),
+        Kernel::Empty12 => (
+            Box::new(Function::<empty12, _>::new(stream(), one)),
+            Box::new(Handle::new(empty12::load(context)?, stream(), other)),
+        ),
     };
     Ok(vec![(Way::Function, function), (Way::Handle, handle)])
 }
@@ -197,6 +240,7 @@ where
     Builder<0, A>: Contender,
     Builder<4, A>: Contender,
     Builder<10, A>: Contender,
+    Builder<12, A>: Contender,
 {
     let function = scene.function(kernel.entry())?;
     let stream = scene.stream().clone();
@@ -204,5 +248,6 @@ where
         Kernel::Empty0 => Box::new(Builder::<0, A>::new(function, stream, arguments)),
         Kernel::Empty4 => Box::new(Builder::<4, A>::new(function, stream, arguments)),
         Kernel::Empty10 => Box::new(Builder::<10, A>::new(function, stream, arguments)),
+        Kernel::Empty12 => Box::new(Builder::<12, A>::new(function, stream, arguments)),
     })
 }

@@ -6,7 +6,7 @@ use gridcall::{AsDeviceView, AsDeviceViewMut, Kernel, cover, cudarc::driver::Cud
 
 use crate::{
     Contender,
-    kernels::{empty0, empty4, empty10},
+    kernels::{empty0, empty4, empty10, empty12},
     scene::Arguments,
 };
 
@@ -98,6 +98,36 @@ impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender
     }
 }
 
+impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender
+    for Function<empty12, Arguments<R, W>>
+{
+    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+        let Arguments {
+            read,
+            written,
+            alpha,
+            n,
+        } = &mut self.arguments;
+        empty12(
+            &self.stream,
+            cover(*n),
+            &read[0],
+            &read[1],
+            &read[2],
+            &read[3],
+            &read[4],
+            &read[5],
+            &read[6],
+            &read[7],
+            &read[8],
+            written,
+            *alpha,
+            *n,
+        )?;
+        Ok(())
+    }
+}
+
 impl<R, W> Contender for Handle<empty0, Arguments<R, W>> {
     fn launch(&mut self) -> Result<(), Box<dyn Error>> {
         self.kernel
@@ -141,6 +171,33 @@ impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender for Handle<empty10
             e: &read[4],
             f: &read[5],
             g: &read[6],
+            y: written,
+            alpha: *alpha,
+            n: *n,
+        };
+        self.kernel.launch(&self.stream, cover(*n), arguments)?;
+        Ok(())
+    }
+}
+
+impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender for Handle<empty12, Arguments<R, W>> {
+    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+        let Arguments {
+            read,
+            written,
+            alpha,
+            n,
+        } = &mut self.arguments;
+        let arguments = empty12 {
+            a: &read[0],
+            b: &read[1],
+            c: &read[2],
+            d: &read[3],
+            e: &read[4],
+            f: &read[5],
+            g: &read[6],
+            h: &read[7],
+            i: &read[8],
             y: written,
             alpha: *alpha,
             n: *n,

@@ -2,10 +2,17 @@
 
 use std::{error::Error, sync::Arc};
 
-use gridcall::cudarc::{
-    driver::{CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, CudaView, CudaViewMut},
-    nvrtc::Ptx,
+use gridcall::{
+    Buffer, cover,
+    cudarc::{
+        driver::{
+            CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, CudaView, CudaViewMut,
+        },
+        nvrtc::Ptx,
+    },
 };
+
+use crate::kernels::empty4;
 
 /// Elements of each array.
 const LEN: u16 = 256;
@@ -27,13 +34,16 @@ pub enum Streams {
 pub struct Scene {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
+    /// Another stream, where several are in use.
+    other: Arc<CudaStream>,
     module: Arc<CudaModule>,
 }
 
-/// What `empty10` takes. `empty4` takes the first of the arrays that are read, and the rest.
+/// What `empty12` takes. Kernels with fewer arrays take the first of those that are read, and the
+/// rest.
 pub struct Arguments<R, W> {
     /// Arrays that are read.
-    pub read: [R; 7],
+    pub read: [R; 9],
     /// The array that is written.
     pub written: W,
     /// A factor.
@@ -44,6 +54,8 @@ pub struct Arguments<R, W> {
 
 /// The arrays as `CudaSlice`s.
 pub type Slices = Arguments<CudaSlice<f32>, CudaSlice<f32>>;
+/// The arrays as `Buffer`s.
+pub type Buffers = Arguments<Buffer<f32>, Buffer<f32>>;
 /// The arrays as views of `CudaSlice`s.
 pub type Views = Arguments<CudaView<'static, f32>, CudaViewMut<'static, f32>>;
 
@@ -60,11 +72,16 @@ impl Scene {
             Streams::One => context.default_stream(),
             Streams::Several => context.new_stream()?,
         };
+        let other = match streams {
+            Streams::One => stream.clone(),
+            Streams::Several => context.new_stream()?,
+        };
         let ptx = Ptx::from_src(include_str!("../../kernels/scalars.ptx"));
         let module = context.load_module(ptx)?;
         Ok(Scene {
             context,
             stream,
+            other,
             module,
         })
     }
@@ -98,19 +115,47 @@ impl Scene {
     pub fn slices(&self) -> Result<Slices, Box<dyn Error>> {
         let array = || self.stream.alloc_zeros::<f32>(usize::from(LEN));
         Ok(Arguments {
-            read: [
-                array()?,
-                array()?,
-                array()?,
-                array()?,
-                array()?,
-                array()?,
-                array()?,
-            ],
+            read: nine(array)?,
             written: array()?,
             alpha: 2.0,
             n: i32::from(LEN),
         })
+    }
+
+    /// Arguments with fresh buffers that only the launching stream uses.
+    ///
+    /// # Errors
+    ///
+    /// If the driver has no memory.
+    pub fn buffers(&self) -> Result<Buffers, Box<dyn Error>> {
+        let buffer = || Buffer::zeroed(&self.stream, usize::from(LEN));
+        Ok(Arguments {
+            read: nine(buffer)?,
+            written: buffer()?,
+            alpha: 2.0,
+            n: i32::from(LEN),
+        })
+    }
+
+    /// The same, five of them also read by another stream, which stays alive.
+    ///
+    /// # Errors
+    ///
+    /// If the driver refuses something.
+    pub fn shared_buffers(&self) -> Result<Buffers, Box<dyn Error>> {
+        let buffers = self.buffers()?;
+        let mut scratch = Buffer::zeroed(&self.other, usize::from(LEN))?;
+        for shared in &buffers.read[..5] {
+            empty4(
+                &self.other,
+                cover(buffers.n),
+                shared,
+                &mut scratch,
+                buffers.alpha,
+                buffers.n,
+            )?;
+        }
+        Ok(buffers)
     }
 
     /// Arguments with views of fresh arrays, which are kept for the rest of the process.
@@ -127,4 +172,18 @@ impl Scene {
             n: slices.n,
         })
     }
+}
+
+fn nine<A, E>(mut make: impl FnMut() -> Result<A, E>) -> Result<[A; 9], E> {
+    Ok([
+        make()?,
+        make()?,
+        make()?,
+        make()?,
+        make()?,
+        make()?,
+        make()?,
+        make()?,
+        make()?,
+    ])
 }
