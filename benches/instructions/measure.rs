@@ -20,10 +20,10 @@ pub(crate) fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
     for streams in [Streams::One, Streams::Several] {
         let scene = Scene::new(streams)?;
         for kernel in Kernel::ALL {
-            let mut measure = |arrays: &str, line_up: LineUp| {
+            let mut measure = |arrays: &str, promised: Option<usize>, line_up: LineUp| {
                 let group = group(streams, kernel, arrays);
                 for (way, mut contender) in line_up {
-                    let budget = budget(streams, kernel, way);
+                    let budget = promised.filter(|_| matches!(way, Way::Function | Way::Handle));
                     let mut row = Row::new(&group, way.name(), budget);
                     // The first launch resolves functions.
                     contender.launch()?;
@@ -43,14 +43,16 @@ pub(crate) fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
                 }
                 Ok::<(), Box<dyn Error>>(())
             };
-            measure("CudaSlice", line_up::slices(&scene, kernel)?)?;
+            let one_stream = (streams == Streams::One).then(|| budget(kernel, 60));
+            measure("CudaSlice", one_stream, line_up::slices(&scene, kernel)?)?;
             if kernel.arrays() > 0 {
-                measure("CudaView", line_up::views(&scene, kernel)?)?;
-                measure("Buffer", line_up::buffers(&scene, kernel)?)?;
+                measure("CudaView", one_stream, line_up::views(&scene, kernel)?)?;
+                let buffers = line_up::buffers(&scene, kernel)?;
+                measure("Buffer", Some(budget(kernel, 20)), buffers)?;
             }
             if kernel == Kernel::Empty12 && streams == Streams::Several {
                 let line_up = line_up::shared_buffers(&scene, kernel)?;
-                measure("Buffer (five also read by another stream)", line_up)?;
+                measure("Buffer (five also read by another stream)", None, line_up)?;
             }
         }
     }
@@ -66,10 +68,9 @@ fn group(streams: Streams, kernel: Kernel, arrays: &str) -> String {
     format!("{}, {streams}", kernel.describe(arrays))
 }
 
-/// The instructions that a launch may take above the bare call, where that is promised.
-fn budget(streams: Streams, kernel: Kernel, way: Way) -> Option<usize> {
-    let promised = streams == Streams::One && matches!(way, Way::Function | Way::Handle);
-    promised.then(|| 100 + 60 * kernel.arrays() + 8 * kernel.scalars())
+/// The instructions that a launch may take above the bare call, with so many for each array.
+fn budget(kernel: Kernel, array: usize) -> usize {
+    100 + array * kernel.arrays() + 8 * kernel.scalars()
 }
 
 /// A count of all measured launches, for one of them.

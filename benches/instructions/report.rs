@@ -4,8 +4,9 @@ use std::{error::Error, fs, path::Path};
 
 use crate::{dump, measure::LAUNCHES, row::Row};
 
-/// All that a safe launch may ask of the driver while one stream is in use.
-const CALLS: &str = "cuLaunchKernel";
+/// All that a safe launch may ask of the driver: on the legacy stream, and on one that can be
+/// captured.
+const CALLS: [&str; 2] = ["cuLaunchKernel", "cuStreamIsCapturing cuLaunchKernel"];
 
 /// Reads the rows and the dumps in `folder`.
 pub(crate) fn report(folder: &Path) -> Result<(), Box<dyn Error>> {
@@ -30,7 +31,9 @@ pub(crate) fn report(folder: &Path) -> Result<(), Box<dyn Error>> {
         let (budget, verdict) = match row.budget {
             None => (String::new(), ""),
             Some(budget)
-                if above <= budget as u64 && row.allocations == "0" && row.calls == CALLS =>
+                if above <= budget as u64
+                    && row.allocations == "0"
+                    && CALLS.contains(&&*row.calls) =>
             {
                 (budget.to_string(), "kept")
             }
