@@ -113,7 +113,7 @@ fn record(stream: &Arc<CudaStream>) -> Result<Event, BufferError> {
     if is_capturing(stream.cu_stream())? {
         return Err(BufferErrorKind::Capturing.into());
     }
-    let event = Event::new(context).map_err(|e| driver_error("cuEventCreate", e))?;
+    let event = Event::blocking(context).map_err(|e| driver_error("cuEventCreate", e))?;
     // SAFETY: the stream is alive and of the event's context, which is current.
     unsafe { event.record(stream.cu_stream()) }.map_err(|e| driver_error("cuEventRecord", e))?;
     Ok(event)

@@ -30,15 +30,28 @@ unsafe impl Send for Event {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Event {}
 
-/// `CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING`.
-const FLAGS: u32 = 1 | 2;
+/// `CU_EVENT_BLOCKING_SYNC`: a thread that waits sleeps. The device then interrupts the host, which
+/// makes recording such an event take 1000 ns instead of 190 (H200).
+const BLOCKING_SYNC: u32 = 1;
+/// `CU_EVENT_DISABLE_TIMING`.
+const DISABLE_TIMING: u32 = 2;
 
 impl Event {
+    /// An event for streams to wait for.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Event, DriverError> {
+        Event::with_flags(context, DISABLE_TIMING)
+    }
+
+    /// An event for the host to wait for, asleep.
+    pub(crate) fn blocking(context: &Arc<CudaContext>) -> Result<Event, DriverError> {
+        Event::with_flags(context, DISABLE_TIMING | BLOCKING_SYNC)
+    }
+
+    fn with_flags(context: &Arc<CudaContext>, flags: u32) -> Result<Event, DriverError> {
         let _current = Current::enter(context)?;
         let mut raw = ptr::null_mut();
         // SAFETY: a context is current and `raw` takes the answer.
-        unsafe { sys::cuEventCreate(&raw mut raw, FLAGS) }.result()?;
+        unsafe { sys::cuEventCreate(&raw mut raw, flags) }.result()?;
         Ok(Event {
             raw,
             context: context.clone(),
