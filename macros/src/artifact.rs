@@ -31,6 +31,11 @@ pub(crate) struct Artifact {
 }
 
 impl Artifact {
+    /// Where a kernel of it waits for more than its block.
+    pub(crate) fn grid_waits(&self, entry: &ptx::Entry) -> Result<ptx::GridWaits, ptx::Error> {
+        self.text.module.grid_waits(entry, &self.text.source)
+    }
+
     pub(crate) fn module(&self) -> &ptx::Module {
         &self.text.module
     }

@@ -8,7 +8,7 @@ use syn::{Attribute, Expr, Ident, LitInt, LitStr, Meta, Path, Token, Type};
 
 use crate::contract;
 use crate::describe;
-use crate::kernel::{Attributes, BlockDim, Param};
+use crate::kernel::{Attributes, Extents, Param, Rank};
 use crate::report::Report;
 use crate::suggest;
 use crate::value::Taken;
@@ -17,7 +17,10 @@ use crate::value::Taken;
 #[derive(Default)]
 pub(crate) struct Settings {
     pub(crate) name: Option<LitStr>,
-    pub(crate) block: Option<BlockDim>,
+    pub(crate) block: Option<Extents>,
+    pub(crate) cluster: Option<Extents>,
+    pub(crate) cooperative: bool,
+    pub(crate) rank: Option<Rank>,
     pub(crate) requires: Vec<TokenStream>,
     may_alias: Vec<Vec<Ident>>,
 }
@@ -29,16 +32,26 @@ pub(crate) struct OfParam {
     pub(crate) align: Option<u32>,
 }
 
-const OURS: [&str; 4] = ["name", "block", "requires", "may_alias"];
+const OURS: [&str; 7] = [
+    "name",
+    "block",
+    "cluster",
+    "cooperative",
+    "rank",
+    "requires",
+    "may_alias",
+];
 
 /// Words that other attributes of Rust and CUDA have for ours.
-const ELSEWHERE: [(&str, &str); 6] = [
+const ELSEWHERE: [(&str, &str); 8] = [
     ("link_name", "name"),
     ("export_name", "name"),
     ("entry", "name"),
     ("launch_bounds", "block"),
     ("reqntid", "block"),
     ("maxntid", "block"),
+    ("cluster_dims", "cluster"),
+    ("reqnctapercluster", "cluster"),
 ];
 
 /// Names near to ours that are none of ours mistyped.
@@ -74,6 +87,9 @@ pub(crate) fn of_kernel(attrs: Vec<Attribute>, report: &mut Report) -> (Attribut
         match name.as_str() {
             "name" => settings.read_name(&attr, report),
             "block" => settings.read_block(&attr, report),
+            "cluster" => settings.read_cluster(&attr, report),
+            "cooperative" => settings.read_cooperative(&attr, report),
+            "rank" => settings.read_rank(&attr, report),
             "requires" => settings.read_requires(&attr, report),
             "may_alias" => settings.read_may_alias(&attr, report),
             "align" => report.error(&attr, "#[align(..)] goes in front of a parameter"),
@@ -157,38 +173,56 @@ impl Settings {
     }
 
     fn read_block(&mut self, attr: &Attribute, report: &mut Report) {
-        let parser = Punctuated::<LitInt, Token![,]>::parse_terminated;
-        let Some(numbers) = report.note(parse_list(
-            attr,
-            parser,
-            "#[block(256)]` or `#[block(16, 16)]",
-        )) else {
+        let Some(block) = read_extents(attr, "block", "threads", report) else {
             return;
-        };
-        if numbers.is_empty() || numbers.len() > 3 {
-            report.error(
-                attr,
-                "a block has one to three dimensions: `#[block(256)]`, `#[block(16, 16)]`",
-            );
-            return;
-        }
-        let mut dims = [1; 3];
-        for (dim, number) in dims.iter_mut().zip(&numbers) {
-            match report.note(number.base10_parse::<u32>()) {
-                Some(0) => report.error(number, "a block of 0 threads never runs"),
-                Some(threads) => *dim = threads,
-                None => return,
-            }
-        }
-        let block = BlockDim {
-            dims,
-            tokens: numbers.to_token_stream(),
         };
         if self.block.replace(block).is_some() {
             report.error(
                 attr,
                 "#[block(..)] is given twice: a kernel has one block size",
             );
+        }
+    }
+
+    fn read_cluster(&mut self, attr: &Attribute, report: &mut Report) {
+        let Some(cluster) = read_extents(attr, "cluster", "blocks", report) else {
+            return;
+        };
+        if self.cluster.replace(cluster).is_some() {
+            report.error(
+                attr,
+                "#[cluster(..)] is given twice: a kernel has one cluster size",
+            );
+        }
+    }
+
+    fn read_cooperative(&mut self, attr: &Attribute, report: &mut Report) {
+        if !matches!(attr.meta, Meta::Path(_)) {
+            report.error(
+                attr,
+                "write `#[cooperative]`: how many blocks run at a time, the device decides",
+            );
+        }
+        if std::mem::replace(&mut self.cooperative, true) {
+            report.error(attr, "#[cooperative] is given twice");
+        }
+    }
+
+    fn read_rank(&mut self, attr: &Attribute, report: &mut Report) {
+        let parser = |input: ParseStream| input.parse::<LitInt>();
+        let Some(number) = report.note(parse_list(attr, parser, "#[rank(1)]")) else {
+            return;
+        };
+        let axes = match report.note(number.base10_parse::<u8>()) {
+            Some(axes @ 1..=3) => axes,
+            Some(_) => {
+                report.error(&number, "a launch is along one, two or three axes");
+                return;
+            }
+            None => return,
+        };
+        if self.rank.replace(Rank { axes, number }).is_some() {
+            report.error(attr, "#[rank(..)] is given twice: a kernel has one rank");
         }
     }
 
@@ -367,6 +401,34 @@ fn read_align(
         return None;
     }
     Some(align)
+}
+
+/// One to three numbers: what a `block` or `cluster` has of `units` along each axis.
+fn read_extents(attr: &Attribute, name: &str, units: &str, report: &mut Report) -> Option<Extents> {
+    let (one, two) = match name {
+        "block" => ("#[block(256)]", "#[block(16, 16)]"),
+        _ => ("#[cluster(2)]", "#[cluster(2, 1, 1)]"),
+    };
+    let parser = Punctuated::<LitInt, Token![,]>::parse_terminated;
+    let numbers = report.note(parse_list(attr, parser, &format!("{one}` or `{two}")))?;
+    if numbers.is_empty() || numbers.len() > 3 {
+        report.error(
+            attr,
+            format!("a {name} has one to three dimensions: `{one}`, `{two}`"),
+        );
+        return None;
+    }
+    let mut dims = [1; 3];
+    for (dim, number) in dims.iter_mut().zip(&numbers) {
+        match report.note(number.base10_parse::<u32>())? {
+            0 => report.error(number, format!("a {name} of 0 {units} never runs")),
+            count => *dim = count,
+        }
+    }
+    Some(Extents {
+        dims,
+        tokens: numbers.to_token_stream(),
+    })
 }
 
 /// What stands in the attribute's parentheses.

@@ -10,7 +10,7 @@ use quote::ToTokens;
 use crate::arity;
 use crate::artifact::Artifact;
 use crate::describe;
-use crate::kernel::{BlockDim, Kernel, Outline, Param};
+use crate::kernel::{Extents, Kernel, Outline, Param, Rank};
 use crate::mangled;
 use crate::report::Report;
 use crate::suggest;
@@ -28,6 +28,15 @@ struct Subject<'a, 'p> {
 pub(crate) fn alone(kernel: &Kernel, report: &mut Report) {
     if let Some(block) = &kernel.block {
         check_block_limits(block, report);
+    }
+    if let Some(cluster) = &kernel.cluster {
+        check_cluster_limit(cluster, report);
+    }
+    if let Some(rank) = &kernel.rank {
+        let extents = [("block", &kernel.block), ("cluster", &kernel.cluster)];
+        for (name, extents) in extents {
+            check_within_rank(rank, name, extents.as_ref(), report);
+        }
     }
 }
 
@@ -53,6 +62,11 @@ pub(crate) fn against<'a>(
         subject.check_reqntid(block, entry, report);
         subject.check_maxntid(block, entry, report);
     }
+    if let Some(rank) = &kernel.rank {
+        subject.check_rank(rank, entry, report);
+    }
+    subject.check_cluster(entry, report);
+    subject.check_cooperative(entry, report);
     subject.check_params_size(entry, report);
     Some(entry)
 }
@@ -311,7 +325,7 @@ impl<'p> Subject<'_, 'p> {
         )
     }
 
-    fn check_reqntid(&self, block: &BlockDim, entry: &ptx::Entry, report: &mut Report) {
+    fn check_reqntid(&self, block: &Extents, entry: &ptx::Entry, report: &mut Report) {
         if let Some(required) = entry.directives().reqntid()
             && required != block.dims
         {
@@ -328,7 +342,7 @@ impl<'p> Subject<'_, 'p> {
         }
     }
 
-    fn check_maxntid(&self, block: &BlockDim, entry: &ptx::Entry, report: &mut Report) {
+    fn check_maxntid(&self, block: &Extents, entry: &ptx::Entry, report: &mut Report) {
         // PTX bounds the number of threads by the product, not the dimensions one by one.
         if let Some(most) = entry.directives().maxntid()
             && threads(block.dims) > threads(most)
@@ -341,6 +355,87 @@ impl<'p> Subject<'_, 'p> {
                      (`.maxntid`, from `__launch_bounds__`)",
                     threads(block.dims),
                     threads(most)
+                ),
+            );
+        }
+    }
+
+    fn check_rank(&self, rank: &Rank, entry: &ptx::Entry, report: &mut Report) {
+        if let Some(required) = entry.directives().reqntid()
+            && exceeds(required, rank.axes)
+        {
+            let place = self.place(entry.position());
+            let [x, y, z] = required;
+            report.error(
+                &rank.number,
+                format!(
+                    "the kernel at {place} is compiled for blocks of {x} x {y} x {z} alone (`.reqntid`), which \
+                     extend beyond {} of its axes",
+                    rank.axes
+                ),
+            );
+        }
+    }
+
+    fn check_cluster(&self, entry: &ptx::Entry, report: &mut Report) {
+        let directives = entry.directives();
+        let place = self.place(entry.position());
+        if directives.blocksareclusters() {
+            report.error(
+                self.name_tokens(),
+                format!(
+                    "the kernel at {place} counts clusters where others count blocks (`.blocksareclusters`), \
+                     which is not supported yet: give it `__cluster_dims__` and not `__block_size__`"
+                ),
+            );
+        }
+        let Some(cluster) = &self.kernel.cluster else {
+            return;
+        };
+        if let Some(required) = directives.reqnctapercluster()
+            && required != cluster.dims
+        {
+            let [x, y, z] = required;
+            report.error(
+                &cluster.tokens,
+                format!(
+                    "the kernel at {place} is compiled for clusters of {x} x {y} x {z} alone \
+                     (`.reqnctapercluster`): write `#[cluster({})]`, or leave it out",
+                    shown_dims(required)
+                ),
+            );
+        }
+        if let Some(most) = directives.maxclusterrank()
+            && threads(cluster.dims) > u128::from(most)
+        {
+            report.error(
+                &cluster.tokens,
+                format!(
+                    "{} blocks a cluster, but the kernel at {place} is compiled for at most {most} \
+                     (`.maxclusterrank`, from `__launch_bounds__`)",
+                    threads(cluster.dims)
+                ),
+            );
+        }
+    }
+
+    /// A kernel that waits for its grid traps in a launch that is not cooperative.
+    fn check_cooperative(&self, entry: &ptx::Entry, report: &mut Report) {
+        if self.kernel.cooperative {
+            return;
+        }
+        if let Ok(ptx::GridWaits {
+            for_grid: Some(position),
+            ..
+        }) = self.artifact.grid_waits(entry)
+        {
+            report.error(
+                self.name_tokens(),
+                format!(
+                    "`{}` synchronises its whole grid, and traps at {} unless each launch is cooperative: \
+                     declare it #[cooperative]",
+                    self.name(),
+                    self.place(position)
                 ),
             );
         }
@@ -397,7 +492,7 @@ fn is_of_class(shape: Shape, class: ptx::Class) -> bool {
     }
 }
 
-fn check_block_limits(block: &BlockDim, report: &mut Report) {
+fn check_block_limits(block: &Extents, report: &mut Report) {
     const MOST: [u32; 3] = [1024, 1024, 64];
     let total = threads(block.dims);
     if total > 1024 {
@@ -408,6 +503,35 @@ fn check_block_limits(block: &BlockDim, report: &mut Report) {
     } else if block.dims.iter().zip(MOST).any(|(&dim, most)| dim > most) {
         report.error(&block.tokens, "a block is at most 1024 x 1024 x 64");
     }
+}
+
+fn check_cluster_limit(cluster: &Extents, report: &mut Report) {
+    let blocks = threads(cluster.dims);
+    if blocks > 16 {
+        report.error(
+            &cluster.tokens,
+            format!("a cluster has at most 16 blocks, and this has {blocks}"),
+        );
+    }
+}
+
+fn check_within_rank(rank: &Rank, name: &str, extents: Option<&Extents>, report: &mut Report) {
+    if let Some(extents) = extents
+        && exceeds(extents.dims, rank.axes)
+    {
+        report.error(
+            &extents.tokens,
+            format!(
+                "a {name} beyond {} of the axes, and the kernel is declared #[rank({})]",
+                rank.axes, rank.axes
+            ),
+        );
+    }
+}
+
+/// Whether there is more than one along an axis behind the first `axes`.
+fn exceeds(dims: [u32; 3], axes: u8) -> bool {
+    dims[usize::from(axes).min(3)..].iter().any(|&dim| dim > 1)
 }
 
 fn threads(dims: [u32; 3]) -> u128 {

@@ -35,8 +35,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) file: &'a str,
     /// `None` if the crate is built with signatures only.
     pub(crate) entry: Option<&'a ptx::Entry>,
-    /// One of each image.
-    pub(crate) entries: Vec<&'a ptx::Entry>,
+    /// One of each image, and whether its code waits for the grids it depends on.
+    pub(crate) entries: Vec<(&'a ptx::Entry, bool)>,
     /// Whether the program names the module when it runs.
     pub(crate) later: bool,
     /// What the witnesses found, unless the crate is built with signatures only.

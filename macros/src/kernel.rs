@@ -8,8 +8,8 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::parse::ParseStream;
 use syn::{
-    Attribute, Block, FnArg, Ident, LitStr, Pat, PatType, ReturnType, Safety, Signature, Token,
-    Type, Visibility, token,
+    Attribute, Block, FnArg, Ident, LitInt, LitStr, Pat, PatType, ReturnType, Safety, Signature,
+    Token, Type, Visibility, token,
 };
 
 use crate::attribute::{self, Settings};
@@ -66,7 +66,10 @@ pub(crate) struct Kernel {
     pub(crate) params: Vec<Param>,
     /// The name in the PTX, where it differs from the function's.
     pub(crate) name: Option<LitStr>,
-    pub(crate) block: Option<BlockDim>,
+    pub(crate) block: Option<Extents>,
+    pub(crate) cluster: Option<Extents>,
+    pub(crate) cooperative: bool,
+    pub(crate) rank: Option<Rank>,
     pub(crate) requires: Vec<proc_macro2::TokenStream>,
     /// Pairs of arrays that may overlap, by index.
     pub(crate) may_alias: Vec<(usize, usize)>,
@@ -80,11 +83,18 @@ pub(crate) struct Param {
     pub(crate) align: Option<u32>,
 }
 
-/// `#[block(..)]`.
-pub(crate) struct BlockDim {
+/// What `#[block(..)]` or `#[cluster(..)]` say.
+pub(crate) struct Extents {
     pub(crate) dims: [u32; 3],
     /// What to underline.
     pub(crate) tokens: proc_macro2::TokenStream,
+}
+
+/// What `#[rank(..)]` says.
+pub(crate) struct Rank {
+    pub(crate) axes: u8,
+    /// What to underline.
+    pub(crate) number: LitInt,
 }
 
 /// Where a declaration stands.
@@ -216,6 +226,9 @@ fn settle(settings: Settings, params: Vec<Param>, report: &mut Report) -> Kernel
         params,
         name: settings.name,
         block: settings.block,
+        cluster: settings.cluster,
+        cooperative: settings.cooperative,
+        rank: settings.rank,
         requires: settings.requires,
         may_alias,
     }

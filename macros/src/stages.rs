@@ -154,7 +154,7 @@ fn whole(
             }
             let subject = witness::Subject::new(outline, kernel, entry, artifact);
             witness::check(&subject, files.cuda, options.deny_unused, report);
-            if let Some((first, of_first)) = artifacts.first().zip(entries.first().copied()) {
+            if let Some((first, &(of_first, _))) = artifacts.first().zip(entries.first()) {
                 check::check_variants(outline, (first, of_first), (artifact, entry), report);
             }
             if !report.is_empty() {
@@ -168,7 +168,9 @@ fn whole(
                     .and_then(|cuda| Some(cuda.place.as_ref()?.shown.clone())),
                 read_only: subject.read_only(),
             });
-            entries.push(entry);
+            // Code that cannot be read is not known to wait.
+            let waits = artifact.grid_waits(entry).unwrap_or_default();
+            entries.push((entry, waits.for_dependencies.is_some()));
         }
     }
     report.is_empty().then(|| {
@@ -177,7 +179,7 @@ fn whole(
             outline,
             kernel,
             file: shown(found),
-            entry: entries.first().copied(),
+            entry: entries.first().map(|&(entry, _)| entry),
             entries,
             later: matches!(found, Found::Later),
             heard,

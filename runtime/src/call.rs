@@ -24,6 +24,7 @@ use gridcall_view::{
 };
 
 use crate::{
+    attributes::{Attributes, Examined, examine},
     cell::KernelCell,
     contract::{Extents, Int},
     driver::DriverCode,
@@ -36,7 +37,7 @@ use crate::{
 
 /// Launches a safe kernel, through the one that is loaded for the stream's context.
 #[inline(always)]
-pub fn launch<A>(arguments: A, stream: &CudaStream, launch: Launch) -> Result<(), LaunchError>
+pub fn launch<A>(arguments: A, stream: &CudaStream, launch: Launch<'_>) -> Result<(), LaunchError>
 where
     A: Arguments<Declared: Declared<Safety = Safe>>,
 {
@@ -53,7 +54,7 @@ where
 pub unsafe fn launch_unsafe<A: Arguments>(
     arguments: A,
     stream: &CudaStream,
-    launch: Launch,
+    launch: Launch<'_>,
 ) -> Result<(), LaunchError> {
     let kernel = A::Declared::cell();
     match kernel.find(stream) {
@@ -67,25 +68,47 @@ pub unsafe fn launch_unsafe<A: Arguments>(
 pub(crate) fn launch_loaded<A: Arguments>(
     kernel: &Loaded,
     stream: &CudaStream,
-    launch: Launch,
+    launch: Launch<'_>,
     arguments: A,
 ) -> Result<(), LaunchError> {
     let safe = <A::Declared as Declared>::Safety::SAFE;
-    let dims = begin(kernel, stream, launch, safe)?;
+    let examined = launch.attributes.any() || kernel.examined;
+    begin(kernel, stream, safe, launch.dynamic_shared_mem_bytes())?;
+    let dims = resolve::<A::Declared>(kernel, stream, launch)?;
+    if examined {
+        let attributes = launch.attributes.of_launch(kernel);
+        return launch_resolved(kernel, stream, dims, Some(&attributes), arguments);
+    }
+    launch_resolved(kernel, stream, dims, None, arguments)
+}
+
+/// Launches with a shape that was resolved, attributes that were examined, and nothing against a
+/// launch on this stream.
+#[inline(always)]
+pub(crate) fn launch_resolved<A: Arguments>(
+    kernel: &Loaded,
+    stream: &CudaStream,
+    dims: Dims,
+    attributes: Option<&Attributes<'_>>,
+    arguments: A,
+) -> Result<(), LaunchError> {
     let call = Call::new(kernel, StreamRef::from(stream), dims);
     let mut arguments = arguments;
     let mut params = arguments.check(&call)?;
     if dims.is_empty() {
         return Ok(());
     }
-    if !A::ARRAYS {
+    if !A::ARRAYS && attributes.is_none() {
         // SAFETY: the parameters are those of these arguments.
         return unsafe { arguments.run(&call, &mut params) };
     }
     let settled = call.all_settled();
-    if call.mixed.get() || !settled && !is_alone(stream) {
+    if attributes.is_some() || call.mixed.get() || !settled && !is_alone(stream) {
+        let dims = dims.numbers();
         // SAFETY: the parameters are those of these arguments.
-        return unsafe { launch_in_order(kernel, stream, dims.numbers(), arguments, &mut params) };
+        return unsafe {
+            launch_in_order(kernel, stream, dims, attributes, arguments, &mut params)
+        };
     }
     // SAFETY: all arrays are settled on the stream, or if some are not, cudarc orders nothing now,
     // and what decides that is the same for the stream and for those. `Call::finish` looks again,
@@ -97,7 +120,8 @@ pub(crate) fn launch_loaded<A: Arguments>(
     unsafe { arguments.run(&call, &mut params) }
 }
 
-/// The end of a launch whose arrays are to be ordered with what other streams do.
+/// The end of a launch that has attributes, or whose arrays are to be ordered with what other
+/// streams do.
 ///
 /// # Safety
 ///
@@ -107,13 +131,15 @@ unsafe fn launch_in_order<A: Arguments>(
     kernel: &Loaded,
     stream: &CudaStream,
     dims: [u32; 7],
+    attributes: Option<&Attributes<'_>>,
     arguments: A,
     params: &mut A::Params,
 ) -> Result<(), LaunchError> {
     // Arrays are acquired in the stream's context.
     rebind(kernel, stream)?;
     let dims = Dims::from_numbers(dims);
-    let call = Call::new(kernel, StreamRef::from(stream).of_one_launch(), dims);
+    let mut call = Call::new(kernel, StreamRef::from(stream).of_one_launch(), dims);
+    call.attributes = attributes;
     // SAFETY: the caller vouches for the parameters.
     unsafe { arguments.run(&call, params) }
 }
@@ -124,17 +150,17 @@ fn is_alone(stream: &CudaStream) -> bool {
     !stream.context().is_managing_stream_synchronization()
 }
 
-/// Checks all that does not depend on arguments.
+/// Checks that the stream can be launched on.
 ///
 /// The stream's context need not be current: the driver refuses what would run in another, and
 /// whoever is refused makes it current and tries again.
 #[inline(always)]
-fn begin(
+pub(crate) fn begin(
     kernel: &Loaded,
     stream: &CudaStream,
-    launch: Launch,
     safe: bool,
-) -> Result<Dims, LaunchError> {
+    shared_mem_bytes: u64,
+) -> Result<(), LaunchError> {
     if let Err(earlier) = stream.context().check_err() {
         return Err(error(kernel, LaunchErrorKind::Earlier(earlier)));
     }
@@ -147,14 +173,56 @@ fn begin(
             refuse_capture(kernel, stream)?;
         }
     }
-    if launch.dynamic_shared_mem_bytes() > kernel.shared_mem_granted() {
+    if shared_mem_bytes > u64::from(kernel.shared_mem_granted()) {
         // The opt-in asks for the kernel's context.
         rebind(kernel, stream)?;
     }
-    match Dims::resolve(launch, kernel) {
-        Ok(dims) => Ok(dims),
-        Err(geometry) => Err(error(kernel, LaunchErrorKind::Geometry(geometry))),
+    Ok(())
+}
+
+/// The shape of a launch within all limits, its attributes examined.
+#[inline(always)]
+pub(crate) fn resolve<D: Declared>(
+    kernel: &Loaded,
+    stream: &CudaStream,
+    launch: Launch<'_>,
+) -> Result<Dims, LaunchError> {
+    let dims = match Dims::resolve(launch, kernel) {
+        Ok(dims) => dims,
+        Err(geometry) => return Err(error(kernel, LaunchErrorKind::Geometry(geometry))),
+    };
+    let dims = if launch.attributes.any() || kernel.examined {
+        // A copy, so that only this puts it into memory.
+        let copy = launch;
+        resolve_attributes(kernel, stream, &copy, dims.numbers(), D::Safety::SAFE)?
+    } else {
+        dims
+    };
+    if D::RANK != 0
+        && let Err(geometry) = dims.check_rank(launch, D::RANK)
+    {
+        return Err(error(kernel, LaunchErrorKind::Geometry(geometry)));
     }
+    Ok(dims)
+}
+
+#[cold]
+#[inline(never)]
+fn resolve_attributes(
+    kernel: &Loaded,
+    stream: &CudaStream,
+    launch: &Launch<'_>,
+    dims: [u32; 7],
+    safe: bool,
+) -> Result<Dims, LaunchError> {
+    let examined = Examined {
+        attributes: &launch.attributes,
+        dims: Dims::from_numbers(dims),
+        covers: launch.covers(),
+        safe,
+        context: stream.context().cu_ctx(),
+    };
+    examine(kernel, &examined).map_err(|kind| error(kernel, kind))
 }
 
 /// Whether it is the default stream of old, which cannot be captured: the handles 0 and
@@ -172,6 +240,8 @@ pub struct Call<'a> {
     kernel: &'a Loaded,
     stream: StreamRef<'a>,
     dims: Dims,
+    /// What the launch asks for besides.
+    attributes: Option<&'a Attributes<'a>>,
     /// Whether an array was described that Rust's borrow rules do not guard.
     unguarded: Cell<bool>,
     /// How many arrays were described.
@@ -191,6 +261,7 @@ impl<'a> Call<'a> {
             kernel,
             stream,
             dims,
+            attributes: None,
             unguarded: Cell::new(false),
             described: Cell::new(0),
             settled: Cell::new(0),
@@ -449,12 +520,27 @@ impl<'a> Call<'a> {
     ) -> Result<(), LaunchError> {
         let stream: CUstream = self.stream.raw().cast();
         loop {
-            // SAFETY: the kernel was loaded in, or compared with, the context of the stream, which
-            // is borrowed; the caller vouches for the arguments.
-            let code = unsafe { params.launch(self.kernel, self.dims, stream) };
+            let code = match self.attributes {
+                // SAFETY: the kernel was loaded in, or compared with, the context of the stream,
+                // which is borrowed; the caller vouches for the arguments.
+                None => unsafe { params.launch(self.kernel, self.dims, stream) },
+                // SAFETY: as above; events were compared with that context.
+                Some(attributes) => unsafe {
+                    params.launch_with(self.kernel, self.dims, stream, attributes)
+                },
+            };
             match code.result() {
                 Ok(()) => break,
-                Err(code) => try_again(self.kernel, self.stream.native(), code)?,
+                Err(code) => {
+                    let dims = self.dims.numbers();
+                    try_again(
+                        self.kernel,
+                        self.stream.native(),
+                        code,
+                        dims,
+                        self.attributes,
+                    )?;
+                }
             }
         }
         if self.kernel.synchronous {
@@ -562,10 +648,12 @@ fn try_again(
     kernel: &Loaded,
     stream: Option<&CudaStream>,
     code: DriverCode,
+    dims: [u32; 7],
+    attributes: Option<&Attributes<'_>>,
 ) -> Result<(), LaunchError> {
     match stream {
         Some(stream) if rebind(kernel, stream)? => Ok(()),
-        _ => Err(not_launched(kernel, code)),
+        _ => Err(not_launched(kernel, code, dims, attributes)),
     }
 }
 
@@ -610,8 +698,19 @@ fn refused(
 
 #[cold]
 #[inline(never)]
-fn not_launched(kernel: &Loaded, code: DriverCode) -> LaunchError {
-    refused(kernel, "cuLaunchKernel", code, kernel.explain())
+fn not_launched(
+    kernel: &Loaded,
+    code: DriverCode,
+    dims: [u32; 7],
+    attributes: Option<&Attributes<'_>>,
+) -> LaunchError {
+    let attributes = attributes.filter(|attributes| attributes.any());
+    let call = match attributes {
+        Some(_) => "cuLaunchKernelEx",
+        None => "cuLaunchKernel",
+    };
+    let explanation = kernel.explain(Dims::from_numbers(dims), attributes);
+    refused(kernel, call, code, explanation)
 }
 
 #[cold]

@@ -1,6 +1,6 @@
 //! What `#[kernel]` hands over: a kernel as declared and as found in its PTX.
 
-use crate::layout::ArgLayout;
+use crate::{attributes::Needs, layout::ArgLayout};
 
 /// A declared kernel. Made by `#[kernel]`.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Declaration {
     pub requires: &'static [&'static str],
     /// `#[block(..)]`.
     pub block: Option<[u32; 3]>,
+    /// What the declaration asks of a launch besides; nothing of what an image says.
+    pub needs: Needs,
     /// Pairs of parameters that may overlap though one is written, the lower index first.
     pub may_alias: &'static [(usize, usize)],
     /// What the kernel is to C++.
@@ -42,6 +44,8 @@ pub struct Variant {
     pub reqntid: Option<[u32; 3]>,
     /// The entry's `.maxntid`.
     pub maxntid: Option<[u32; 3]>,
+    /// What else the declaration and the entry ask of a launch.
+    pub needs: Needs,
 }
 
 /// A kernel as C++ names it. Made by `#[kernel]`.

@@ -14,7 +14,10 @@ use std::{
 use cudarc::driver::sys::{CUcontext, CUdevice, CUfunction, CUmemoryPool, CUmodule, CUstream};
 use libloading::Library;
 
-use crate::error::{LoadError, LoadErrorKind};
+use crate::{
+    attributes::SysAttribute,
+    error::{LoadError, LoadErrorKind},
+};
 
 /// A `CUresult` that need not be one that any bindings know.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,6 +62,25 @@ pub(crate) struct Driver {
     /// Since CUDA 11.2; its types differ between bindings.
     pub(crate) mem_pool_set_access:
         Option<unsafe extern "C" fn(CUmemoryPool, *const PoolAccess, usize) -> DriverCode>,
+    /// Since CUDA 11.8.
+    pub(crate) launch_kernel_ex: Option<LaunchKernelEx>,
+    /// Since CUDA 11.8.
+    pub(crate) occupancy_max_active_clusters:
+        Option<unsafe extern "C" fn(*mut c_int, CUfunction, *const LaunchConfig) -> DriverCode>,
+    /// Missing only in drivers that run nothing.
+    pub(crate) occupancy_max_potential_block_size: Option<
+        unsafe extern "C" fn(
+            *mut c_int,
+            *mut c_int,
+            CUfunction,
+            Option<extern "C" fn(c_int) -> usize>,
+            usize,
+            c_int,
+        ) -> DriverCode,
+    >,
+    /// Missing only in drivers that run nothing.
+    pub(crate) ctx_get_stream_priority_range:
+        Option<unsafe extern "C" fn(*mut c_int, *mut c_int) -> DriverCode>,
     /// Since CUDA 12.0.
     pub(crate) stream_get_id: Option<unsafe extern "C" fn(CUstream, *mut u64) -> DriverCode>,
     /// Keeps the functions where they are.
@@ -84,6 +106,25 @@ impl PoolAccess {
         }
     }
 }
+
+/// `CUlaunchConfig`.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct LaunchConfig {
+    pub(crate) grid: [c_uint; 3],
+    pub(crate) block: [c_uint; 3],
+    pub(crate) shared_mem_bytes: c_uint,
+    pub(crate) stream: CUstream,
+    pub(crate) attributes: *const SysAttribute,
+    pub(crate) attribute_count: c_uint,
+}
+
+type LaunchKernelEx = unsafe extern "C" fn(
+    *const LaunchConfig,
+    CUfunction,
+    *mut *mut c_void,
+    *mut *mut c_void,
+) -> DriverCode;
 
 type LaunchKernel = unsafe extern "C" fn(
     CUfunction,
@@ -157,6 +198,21 @@ fn open() -> Result<Driver, LoadError> {
         }};
     }
     // SAFETY: the type is the function's type in cuda.h.
+    let launch_kernel_ex = unsafe { library.get(b"cuLaunchKernelEx") }.ok().map(|f| *f);
+    // SAFETY: the type is the function's type in cuda.h.
+    let occupancy_max_active_clusters = unsafe { library.get(b"cuOccupancyMaxActiveClusters") }
+        .ok()
+        .map(|f| *f);
+    // SAFETY: the type is the function's type in cuda.h.
+    let occupancy_max_potential_block_size =
+        unsafe { library.get(b"cuOccupancyMaxPotentialBlockSize") }
+            .ok()
+            .map(|f| *f);
+    // SAFETY: the type is the function's type in cuda.h.
+    let ctx_get_stream_priority_range = unsafe { library.get(b"cuCtxGetStreamPriorityRange") }
+        .ok()
+        .map(|f| *f);
+    // SAFETY: the type is the function's type in cuda.h.
     let func_get_param_info = unsafe { library.get(b"cuFuncGetParamInfo") }
         .ok()
         .map(|f| *f);
@@ -187,6 +243,10 @@ fn open() -> Result<Driver, LoadError> {
         get_error_string: function!(b"cuGetErrorString"),
         func_get_param_info,
         mem_pool_set_access,
+        launch_kernel_ex,
+        occupancy_max_active_clusters,
+        occupancy_max_potential_block_size,
+        ctx_get_stream_priority_range,
         stream_get_id,
         _library: library,
     })

@@ -5,7 +5,11 @@ use std::{borrow::Cow, fmt};
 use cudarc::driver::DriverError;
 use gridcall_view::ViewError;
 
-use crate::{driver::DriverCode, launch::Block};
+use crate::{
+    attributes::Cluster,
+    driver::DriverCode,
+    launch::{Block, Grid},
+};
 
 /// Why a kernel could not be loaded, or a device not be opened.
 ///
@@ -228,6 +232,14 @@ pub enum LoadErrorKind {
         /// Its answer.
         code: DriverCode,
     },
+    /// The driver did not say how many blocks of the kernel run at a time.
+    #[error("kernel `{kernel}`: {reason}")]
+    Occupancy {
+        /// The kernel's name in Rust.
+        kernel: &'static str,
+        /// Why not.
+        reason: GeometryError,
+    },
     /// A stream of another library is not of the device it was taken for.
     #[error(
         "the stream is not of the primary context of device {ordinal}; pass one of that device"
@@ -328,6 +340,9 @@ pub enum LaunchErrorKind {
     /// The grid, the block or the shared memory is not possible.
     #[error("{0}")]
     Geometry(GeometryError),
+    /// A launch attribute is not possible.
+    #[error("{0}")]
+    Attribute(AttributeError),
     /// The driver refused the launch.
     #[error("{call} failed: {code}{explanation}")]
     Driver {
@@ -496,11 +511,40 @@ pub enum GeometryError {
     )]
     SharedMemory {
         /// The bytes asked for.
-        asked: u32,
+        asked: u64,
         /// The device's limit for a block in bytes.
         limit: u32,
         /// The kernel's static shared memory in bytes.
         fixed: u32,
+    },
+    /// The launch is along other axes than the kernel is declared for.
+    #[error("{}", rank(*declared, *covered, *grid, *block))]
+    OtherRank {
+        /// `#[rank(..)]`.
+        declared: u8,
+        /// The axes of the extent that is covered; of an exact grid, those declared.
+        covered: usize,
+        /// The grid.
+        grid: Grid,
+        /// The block.
+        block: Block,
+    },
+    /// The context could not be made current, to ask the driver for occupancy.
+    #[error("cannot use the kernel's context: {0}")]
+    Context(DriverError),
+    /// The driver did not say how many blocks run at a time.
+    #[error("{call} failed: {code}")]
+    Occupancy {
+        /// The driver's function.
+        call: &'static str,
+        /// Its answer.
+        code: DriverCode,
+    },
+    /// The driver cannot say how many blocks run at a time.
+    #[error("the CUDA driver is too old: it has no `{call}`; update it, or name the block")]
+    NoOccupancy {
+        /// The function that is missing.
+        call: &'static str,
     },
     /// The driver refused the opt-in for shared memory.
     #[error("cannot opt in to {asked} bytes of dynamic shared memory: {code}")]
@@ -510,6 +554,153 @@ pub enum GeometryError {
         /// The driver's answer.
         code: DriverCode,
     },
+}
+
+/// Why a launch attribute is not possible.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AttributeError {
+    /// The device is not capable of it.
+    #[error(
+        "the launch asks for {attribute}, which needs compute capability {}.{}; this device has {}.{}",
+        needed.0, needed.1, capability.0, capability.1
+    )]
+    Capability {
+        /// What was asked for.
+        attribute: &'static str,
+        /// The compute capability that it needs.
+        needed: (u32, u32),
+        /// The device's.
+        capability: (u32, u32),
+    },
+    /// The driver has no function for launches with attributes.
+    #[error("the CUDA driver is too old for launch attributes: it has no `{function}`; update it")]
+    OldDriver {
+        /// The function that is missing.
+        function: &'static str,
+    },
+    /// A safe launch may begin early, and the kernel would not wait.
+    #[error(
+        "the launch asks for programmatic stream serialization, but the kernel's code has no `griddepcontrol.wait` that is known, so it could run before what it reads is written; call cudaGridDependencySynchronize() in the kernel, or declare it `unsafe fn`"
+    )]
+    NeverWaits,
+    /// An event belongs to another context.
+    #[error(
+        "the {event} event belongs to another context than the stream, of device {device}; make it with `stream.context().new_event(None)`"
+    )]
+    OtherContext {
+        /// Which of the two kinds of event.
+        event: &'static str,
+        /// The event's device.
+        device: usize,
+    },
+    /// The priority is none of the device's.
+    #[error("priority {asked} is not between {least}, the least, and {greatest}, the greatest")]
+    Priority {
+        /// The priority asked for.
+        asked: i32,
+        /// The least, which is the highest number.
+        least: i32,
+        /// The greatest.
+        greatest: i32,
+    },
+    /// A cluster has no blocks.
+    #[error("cluster.{axis} is 0")]
+    ZeroCluster {
+        /// The axis.
+        axis: Axis,
+    },
+    /// The kernel is made for other clusters.
+    #[error("the launch asks for clusters of {asked}, the kernel {} {fixed}", if *by_ptx { "is compiled for (.reqnctapercluster)" } else { "declares #[cluster] as" })]
+    OtherCluster {
+        /// The cluster asked for.
+        asked: Cluster,
+        /// The kernel's.
+        fixed: Cluster,
+        /// Whether the PTX fixes it, not the declaration.
+        by_ptx: bool,
+    },
+    /// The kernel must be launched in clusters, and nobody says of which size.
+    #[error(
+        "the kernel is compiled to be launched in clusters (.explicitcluster) of a size that it does not say; add `.cluster(..)` to the launch, or declare #[cluster(..)]"
+    )]
+    NoCluster,
+    /// More blocks in a cluster than any device runs.
+    #[error("a cluster of {cluster} has {} blocks, a device runs at most 16", cluster.blocks())]
+    ClusterTooLarge {
+        /// The cluster asked for.
+        cluster: Cluster,
+    },
+    /// More blocks in a cluster than the kernel was compiled for.
+    #[error("a cluster of {cluster} has {} blocks, the kernel is compiled for at most {limit} (.maxclusterrank)", cluster.blocks())]
+    ClusterTooLargeForKernel {
+        /// The cluster asked for.
+        cluster: Cluster,
+        /// The kernel's limit.
+        limit: u32,
+    },
+    /// The driver refused to allow clusters of more than 8 blocks.
+    #[error("cannot opt in to clusters of {} blocks, as 8 are portable: {code}", cluster.blocks())]
+    LargeCluster {
+        /// The cluster asked for.
+        cluster: Cluster,
+        /// The driver's answer.
+        code: DriverCode,
+    },
+    /// The grid is not of whole clusters.
+    #[error(
+        "a grid of {grid} is not of whole clusters of {cluster}; make each axis a multiple, or use `cover`, which does"
+    )]
+    NotOfClusters {
+        /// The grid.
+        grid: Grid,
+        /// The cluster.
+        cluster: Cluster,
+    },
+    /// The device cannot run one cluster.
+    #[error(
+        "no cluster of {cluster} blocks of {} threads and {shared_mem_bytes} bytes of dynamic shared memory fits this device; make the cluster, the block or shared memory smaller",
+        block.threads()
+    )]
+    ClusterDoesNotFit {
+        /// The cluster.
+        cluster: Cluster,
+        /// The block.
+        block: Block,
+        /// Dynamic shared memory of a block in bytes.
+        shared_mem_bytes: u32,
+    },
+    /// The device does not run cooperative grids.
+    #[error("the launch is cooperative, which this device does not support")]
+    NoCooperative,
+    /// A cooperative grid of more blocks than run at a time.
+    #[error("{}", cooperative(*grid, *block, *shared_mem_bytes, *cluster, *resident, *multiprocessors))]
+    CooperativeTooLarge {
+        /// The grid.
+        grid: Grid,
+        /// The block.
+        block: Block,
+        /// Dynamic shared memory of a block in bytes.
+        shared_mem_bytes: u32,
+        /// The cluster, if there is one of several blocks.
+        cluster: Option<Cluster>,
+        /// The blocks that the device runs at a time.
+        resident: u32,
+        /// The device's multiprocessors.
+        multiprocessors: u32,
+    },
+}
+
+impl From<AttributeError> for LaunchErrorKind {
+    fn from(error: AttributeError) -> LaunchErrorKind {
+        LaunchErrorKind::Attribute(error)
+    }
+}
+
+impl From<GeometryError> for LaunchErrorKind {
+    fn from(error: GeometryError) -> LaunchErrorKind {
+        LaunchErrorKind::Geometry(error)
+    }
 }
 
 /// Why a buffer could not be made, copied, split, lent or freed, or an end not be awaited.
@@ -732,6 +923,12 @@ impl fmt::Display for Axis {
     }
 }
 
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}, {}, {})", self.x, self.y, self.z)
+    }
+}
+
 impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({}, {}, {})", self.x, self.y, self.z)
@@ -742,6 +939,49 @@ fn broken(code: DriverCode) -> String {
     format!(
         "the context is broken: an earlier kernel failed in it with {code}; nothing runs in it any more, so the error is not of this call (GRIDCALL_SYNC=1 finds the kernel)"
     )
+}
+
+fn cooperative(
+    grid: Grid,
+    block: Block,
+    shared_mem_bytes: u32,
+    cluster: Option<Cluster>,
+    resident: u32,
+    multiprocessors: u32,
+) -> String {
+    let blocks = grid.blocks();
+    let threads = block.threads();
+    let clusters = match cluster {
+        Some(cluster) => format!(", in clusters of {cluster}"),
+        None => format!(
+            ": {} on each of {multiprocessors} multiprocessors",
+            resident / multiprocessors.max(1)
+        ),
+    };
+    format!(
+        "a cooperative grid of {blocks} blocks cannot run at a time; with {threads} threads and {shared_mem_bytes} bytes of dynamic shared memory a block this device runs {resident}{clusters}; launch at most so many, and let each do more"
+    )
+}
+
+fn rank(declared: u8, covered: usize, grid: Grid, block: Block) -> String {
+    if covered != usize::from(declared) {
+        return format!(
+            "the launch covers an extent along {}, the kernel is declared #[rank({declared})]",
+            axes(covered)
+        );
+    }
+    format!(
+        "a grid of {grid} in blocks of {block} extends beyond {}, the kernel is declared #[rank({declared})] and would run several times",
+        axes(covered)
+    )
+}
+
+fn axes(rank: usize) -> &'static str {
+    match rank {
+        1 => "x alone",
+        2 => "x and y",
+        _ => "x, y and z",
+    }
 }
 
 fn bound(maxntid: Option<[u32; 3]>) -> Cow<'static, str> {

@@ -8,10 +8,11 @@ use gridcall_view::{AsDeviceView, AsDeviceViewMut, Guard, StreamRef, View, ViewE
 use crate::{
     call::{Call, launch_loaded},
     cell::KernelCell,
-    error::{LaunchError, LaunchErrorKind, LoadError},
-    launch::Launch,
-    load::Loaded,
+    error::{LaunchError, LaunchErrorKind, LoadError, LoadErrorKind},
+    launch::{Block, Launch},
+    load::{self, Loaded},
     module::Module,
+    prepared::Prepared,
 };
 
 /// A kernel that is loaded in one context: `D` is the struct that `#[kernel]` made of its
@@ -75,6 +76,9 @@ impl Safety for Unsafe {
 pub trait Declared {
     /// [`Safe`] or [`Unsafe`].
     type Safety: Safety;
+
+    /// `#[rank(..)]`, or 0.
+    const RANK: u8;
 
     /// The kernel and where it is loaded.
     fn cell() -> &'static KernelCell;
@@ -154,10 +158,10 @@ impl<D: Declared> Kernel<D, Safe> {
     /// shape is not possible here, the stream is being captured, or the driver refuses; in all
     /// these cases nothing was launched.
     #[inline(always)]
-    pub fn launch<A: Arguments<Declared = D>>(
+    pub fn launch<'e, A: Arguments<Declared = D>>(
         &self,
         stream: &CudaStream,
-        launch: impl Into<Launch>,
+        launch: impl Into<Launch<'e>>,
         arguments: A,
     ) -> Result<(), LaunchError> {
         self.run(stream, launch.into(), arguments)
@@ -177,13 +181,47 @@ impl<D: Declared> Kernel<D, Unsafe> {
     ///
     /// As for safe kernels; a stream that is being captured is no error here.
     #[inline(always)]
-    pub unsafe fn launch<A: Arguments<Declared = D>>(
+    pub unsafe fn launch<'e, A: Arguments<Declared = D>>(
         &self,
         stream: &CudaStream,
-        launch: impl Into<Launch>,
+        launch: impl Into<Launch<'e>>,
         arguments: A,
     ) -> Result<(), LaunchError> {
         self.run(stream, launch.into(), arguments)
+    }
+}
+
+impl<D: Declared<Safety = S>, S> Kernel<D, S> {
+    /// Checks once all that does not depend on arguments: the launch's shape, its attributes, shared
+    /// memory, the context. For loops that launch one shape again and again.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use gridcall::{cover, kernel};
+    /// # #[kernel(ptx = "../kernels/vector.ptx")]
+    /// # unsafe extern "C" {
+    /// #     #[requires(y.len() >= n)]
+    /// #     safe fn scale(y: &mut [f32], a: f32, n: i32);
+    /// # }
+    /// let stream = gridcall::device(0)?.default_stream();
+    /// let mut y = stream.clone_htod(&[1.0_f32; 1000])?;
+    /// let prepared = scale::load(stream.context())?.prepare(&stream, cover(1000))?;
+    /// for _ in 0..10 {
+    ///     prepared.launch(scale { y: &mut y, a: 0.5, n: 1000 })?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the launch is not possible with any arguments.
+    pub fn prepare<'e>(
+        &self,
+        stream: &Arc<CudaStream>,
+        launch: impl Into<Launch<'e>>,
+    ) -> Result<Prepared<'e, D, S>, LaunchError> {
+        Prepared::new(self.clone(), stream.clone(), launch.into())
     }
 }
 
@@ -236,23 +274,75 @@ impl<D, S> Kernel<D, S> {
         block_threads: u32,
         dynamic_shared_mem_bytes: usize,
     ) -> Result<u32, LoadError> {
+        self.enter()?;
         self.loaded
-            .occupancy(&self.context, block_threads, dynamic_shared_mem_bytes)
+            .active_blocks(block_threads, dynamic_shared_mem_bytes)
+            .map_err(|(call, code)| load::failed(self.loaded.declaration, call, code))
+    }
+
+    /// The block with which most threads of a multiprocessor are at work, if each has so many bytes
+    /// of dynamic shared memory: that of [`Launch::block_by_occupancy`] along one axis.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use gridcall::kernel;
+    /// # #[kernel(ptx = "../kernels/vector.ptx")]
+    /// # unsafe extern "C" { safe fn relu(y: &mut [f32], n: i32); }
+    /// let relu = relu::load(&gridcall::device(0)?)?;
+    /// let block = relu.suggested_block(0)?;
+    /// let each = relu.max_active_blocks_per_multiprocessor(block.x, 0)?;
+    /// println!("{each} blocks of {} threads a multiprocessor", block.x);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the driver refuses.
+    pub fn suggested_block(&self, dynamic_shared_mem_bytes: u32) -> Result<Block, LoadError> {
+        self.enter()?;
+        self.loaded
+            .suggested_block(1, dynamic_shared_mem_bytes)
+            .map_err(|reason| {
+                LoadErrorKind::Occupancy {
+                    kernel: self.loaded.declaration.kernel,
+                    reason,
+                }
+                .into()
+            })
+    }
+
+    fn enter(&self) -> Result<(), LoadError> {
+        self.context.bind_to_thread().map_err(|source| {
+            let ordinal = self.context.ordinal();
+            LoadErrorKind::Context { ordinal, source }.into()
+        })
     }
 
     #[inline(always)]
     fn run<A: Arguments>(
         &self,
         stream: &CudaStream,
-        launch: Launch,
+        launch: Launch<'_>,
         arguments: A,
     ) -> Result<(), LaunchError> {
+        self.check_context(stream)?;
+        launch_loaded(&self.loaded, stream, launch, arguments)
+    }
+
+    #[inline(always)]
+    pub(crate) fn check_context(&self, stream: &CudaStream) -> Result<(), LaunchError> {
         if !Arc::ptr_eq(&self.context, stream.context())
             && self.context.cu_ctx() != stream.context().cu_ctx()
         {
             return Err(self.other_context(stream));
         }
-        launch_loaded(&self.loaded, stream, launch, arguments)
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(crate) fn loaded(&self) -> &Loaded {
+        &self.loaded
     }
 
     #[cold]

@@ -1,27 +1,39 @@
 //! How many blocks of how many threads: what a caller says, and what it becomes for one kernel.
 
-use cudarc::driver::LaunchConfig;
+use cudarc::driver::{CudaEvent, LaunchConfig};
 
 use crate::{
+    attributes::{Attributes, Cluster, MemSyncDomain, Trigger},
     error::{Axis, GeometryError},
     load::{FixedBlock, Loaded},
 };
 
-/// The shape of a launch, as the caller gives it.
+/// The shape of a launch, as the caller gives it, and what it asks for besides.
 ///
-/// Made by [`cover`] from the extent of the data, or by [`Launch::new`] from a grid and a block.
+/// Made by [`cover`] from the extent of the data, by [`stride`] for kernels that loop over theirs,
+/// or by [`Launch::new`] from a grid and a block. It borrows for `'e` the events that it records.
 ///
 /// ```
 /// use gridcall::{Block, Grid, Launch, cover};
 /// let by_extent = cover((640, 480));
-/// let exact = Launch::new(Grid::from(12), Block::from((32, 8))).shared_mem_bytes(4096);
+/// let exact = Launch::new(Grid::from(12), Block::from((32, 8))).shared::<f32>(1024);
 /// # let _ = (by_extent, exact);
 /// ```
+///
+/// # Attributes
+///
+/// [`cooperative`](Launch::cooperative), [`cluster`](Launch::cluster) and the methods after them ask
+/// for [launch attributes]. What they need of kernel and device is checked before the driver is
+/// called, and nothing is made smaller than it was asked for. Only a launch that asks for one is
+/// made by `cuLaunchKernelEx`.
+///
+/// [launch attributes]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html#group__CUDA__EXEC_1gb9c891eb6bb8f4089758e64c9c976db9
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Launch {
+pub struct Launch<'e> {
     shape: Shape,
-    block: Option<Block>,
-    shared_mem_bytes: u32,
+    block: BlockChoice,
+    shared_mem_bytes: u64,
+    pub(crate) attributes: Attributes<'e>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +43,18 @@ enum Shape {
         threads: [i64; 3],
         rank: usize,
     },
+    /// For a kernel that loops over so many elements.
+    Stride(i64),
     Exact(Grid),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BlockChoice {
+    /// That of the kernel, or one that most kernels do well with.
+    Default,
+    /// The one with which most threads are at work.
+    Occupancy,
+    Exact(Block),
 }
 
 /// The number of blocks of a launch along each axis.
@@ -73,13 +96,40 @@ pub struct Block {
 /// ```
 #[must_use]
 #[inline(always)]
-pub fn cover(extent: impl Extent) -> Launch {
+pub fn cover(extent: impl Extent) -> Launch<'static> {
     let (threads, rank) = extent.threads();
-    Launch {
-        shape: Shape::Cover { threads, rank },
-        block: None,
-        shared_mem_bytes: 0,
-    }
+    Launch::of(Shape::Cover { threads, rank }, BlockChoice::Default)
+}
+
+/// Enough blocks to fill the device, for a kernel whose threads loop over `n` elements in strides of
+/// the grid; and no more than `n` elements need.
+///
+/// A grid that fills the device has as many blocks as its multiprocessors run at a time, which
+/// depends on the block and on shared memory; so it is a multiple of their number. The driver is
+/// asked once. The block is chosen as by [`cover`].
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use gridcall::{kernel, stride};
+///
+/// #[kernel(ptx = "../kernels/grid.ptx")]
+/// unsafe extern "C" {
+///     /// y ← y + v, by a grid-stride loop
+///     #[requires(y.len() >= n)]
+///     safe fn grid_stride(y: &mut [f32], v: f32, n: i32);
+/// }
+///
+/// let stream = gridcall::device(0)?.default_stream();
+/// let n = 10_000_000;
+/// let mut y = stream.alloc_zeros::<f32>(n)?;
+/// grid_stride(&stream, stride(n), &mut y, 1.0, i32::try_from(n)?)?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+#[inline(always)]
+pub fn stride(n: impl Length) -> Launch<'static> {
+    Launch::of(Shape::Stride(n.threads()), BlockChoice::Default)
 }
 
 /// What [`cover`] takes: an integer, or two or three of them.
@@ -87,7 +137,22 @@ pub trait Extent: sealed::Extent {}
 
 impl<T: sealed::Extent> Extent for T {}
 
-impl Launch {
+/// What [`stride`] takes: an integer.
+pub trait Length: sealed::Length {}
+
+impl<T: sealed::Length> Length for T {}
+
+impl Launch<'static> {
+    #[inline(always)]
+    const fn of(shape: Shape, block: BlockChoice) -> Launch<'static> {
+        Launch {
+            shape,
+            block,
+            shared_mem_bytes: 0,
+            attributes: Attributes::NONE,
+        }
+    }
+
     /// Exactly `grid` blocks of `block` threads.
     ///
     /// ```
@@ -97,14 +162,12 @@ impl Launch {
     /// ```
     #[must_use]
     #[inline(always)]
-    pub fn new(grid: impl Into<Grid>, block: impl Into<Block>) -> Launch {
-        Launch {
-            shape: Shape::Exact(grid.into()),
-            block: Some(block.into()),
-            shared_mem_bytes: 0,
-        }
+    pub fn new(grid: impl Into<Grid>, block: impl Into<Block>) -> Launch<'static> {
+        Launch::of(Shape::Exact(grid.into()), BlockChoice::Exact(block.into()))
     }
+}
 
+impl<'e> Launch<'e> {
     /// The same launch with another block.
     ///
     /// ```
@@ -113,8 +176,25 @@ impl Launch {
     /// ```
     #[must_use]
     #[inline(always)]
-    pub fn block(mut self, block: impl Into<Block>) -> Launch {
-        self.block = Some(block.into());
+    pub fn block(mut self, block: impl Into<Block>) -> Launch<'e> {
+        self.block = BlockChoice::Exact(block.into());
+        self
+    }
+
+    /// The same launch with the block that keeps most threads of a multiprocessor at work, as the
+    /// driver suggests ([`Kernel::suggested_block`](crate::Kernel::suggested_block)); asked once for
+    /// a kernel and a size of dynamic shared memory, and remembered.
+    ///
+    /// A kernel that is made for one block (`#[block(..)]`, `.reqntid`) has that one.
+    ///
+    /// ```
+    /// let launch = gridcall::cover(1_000_000).block_by_occupancy();
+    /// # let _ = launch;
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn block_by_occupancy(mut self) -> Launch<'e> {
+        self.block = BlockChoice::Occupancy;
         self
     }
 
@@ -129,27 +209,176 @@ impl Launch {
     /// ```
     #[must_use]
     #[inline(always)]
-    pub fn shared_mem_bytes(mut self, bytes: u32) -> Launch {
-        self.shared_mem_bytes = bytes;
+    pub fn shared_mem_bytes(mut self, bytes: u32) -> Launch<'e> {
+        self.shared_mem_bytes = u64::from(bytes);
+        self
+    }
+
+    /// The same launch with dynamic shared memory for `len` elements of `T` a block, as
+    /// `extern __shared__ T s[];` holds; see [`shared_mem_bytes`](Launch::shared_mem_bytes).
+    ///
+    /// ```
+    /// let launch = gridcall::cover(1000).block(256).shared::<f32>(256);
+    /// assert_eq!(launch, gridcall::cover(1000).block(256).shared_mem_bytes(1024));
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn shared<T>(mut self, len: usize) -> Launch<'e> {
+        // What exceeds a u64 exceeds every device, and is refused as that.
+        self.shared_mem_bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
+        self
+    }
+
+    /// The same launch as a cooperative grid: all of its blocks run at a time, and may wait for each
+    /// other (`cooperative_groups::this_grid().sync()`).
+    ///
+    /// Refused if the device cannot run so many blocks of that size at a time. A kernel that is
+    /// declared `#[cooperative]` is always launched so.
+    ///
+    /// ```
+    /// let launch = gridcall::Launch::new(132, 256).cooperative();
+    /// # let _ = launch;
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn cooperative(mut self) -> Launch<'e> {
+        self.attributes.cooperative();
+        self
+    }
+
+    /// The same launch in clusters of so many blocks (compute capability 9.0). [`cover`] makes its
+    /// grid of whole clusters then.
+    ///
+    /// More than 8 blocks, which not every device can run, are opted in to by the launch itself. A
+    /// kernel that is declared `#[cluster(..)]` or compiled with `__cluster_dims__` is always
+    /// launched so.
+    ///
+    /// ```
+    /// let launch = gridcall::Launch::new(8, 128).cluster(2);
+    /// # let _ = launch;
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn cluster(mut self, cluster: impl Into<Cluster>) -> Launch<'e> {
+        self.attributes.cluster(cluster.into());
+        self
+    }
+
+    /// The same launch, which may begin before the kernel in front of it in the stream has ended
+    /// ([programmatic dependent launch], compute capability 9.0): as soon as all blocks of that one
+    /// have said `griddepcontrol.launch_dependents`. What it wrote is there after this kernel's
+    /// `griddepcontrol.wait` (`cudaGridDependencySynchronize`).
+    ///
+    /// Safe launches are refused if the kernel's code has no such wait. An event that is recorded
+    /// between the two launches keeps them apart, as where several streams use one of the arrays.
+    ///
+    /// ```
+    /// let launch = gridcall::cover(1000).programmatic_stream_serialization();
+    /// # let _ = launch;
+    /// ```
+    ///
+    /// [programmatic dependent launch]: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#programmatic-dependent-launch-and-synchronization
+    #[must_use]
+    #[inline(always)]
+    pub fn programmatic_stream_serialization(mut self) -> Launch<'e> {
+        self.attributes.programmatic_stream_serialization();
+        self
+    }
+
+    /// The same launch, which records the event at `trigger`, before the kernel has ended (compute
+    /// capability 9.0). The event must be one without timing, of the stream's context.
+    ///
+    /// What waits for the event does not wait for what the kernel writes afterwards. Arrays do not
+    /// depend on it: whoever uses one on another stream still waits for the whole kernel.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let stream = gridcall::device(0)?.default_stream();
+    /// use gridcall::Trigger;
+    /// let begun = stream.context().new_event(None)?;
+    /// let launch = gridcall::cover(1000).programmatic_event(&begun, Trigger::BlockStart);
+    /// # let _ = launch;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn programmatic_event(mut self, event: &'e CudaEvent, trigger: Trigger) -> Launch<'e> {
+        self.attributes.programmatic_event(event, trigger);
+        self
+    }
+
+    /// The same launch, which records the event when all blocks have begun, or later (CUDA 12.3).
+    /// The event must be one without timing, of the stream's context; what is said of
+    /// [`programmatic_event`](Launch::programmatic_event) holds for it too.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let stream = gridcall::device(0)?.default_stream();
+    /// let begun = stream.context().new_event(None)?;
+    /// let launch = gridcall::cover(1000).launch_completion_event(&begun);
+    /// # let _ = launch;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn launch_completion_event(mut self, event: &'e CudaEvent) -> Launch<'e> {
+        self.attributes.launch_completion_event(event);
+        self
+    }
+
+    /// The same launch with another priority than its stream's: lower numbers go first, as for
+    /// streams (`cuCtxGetStreamPriorityRange`).
+    ///
+    /// ```
+    /// let launch = gridcall::cover(1000).priority(-1);
+    /// # let _ = launch;
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn priority(mut self, priority: i32) -> Launch<'e> {
+        self.attributes.priority(priority);
+        self
+    }
+
+    /// The same launch in a memory-synchronisation domain, so that fences of other kernels need not
+    /// wait for its writes. Devices before compute capability 9.0 have one domain alone.
+    ///
+    /// ```
+    /// use gridcall::{MemSyncDomain, cover};
+    /// let launch = cover(1000).mem_sync_domain(MemSyncDomain::Remote);
+    /// # let _ = launch;
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn mem_sync_domain(mut self, domain: MemSyncDomain) -> Launch<'e> {
+        self.attributes.mem_sync_domain(domain);
         self
     }
 }
 
-impl Launch {
+impl Launch<'_> {
     #[inline(always)]
-    pub(crate) fn dynamic_shared_mem_bytes(&self) -> u32 {
+    pub(crate) fn dynamic_shared_mem_bytes(&self) -> u64 {
         self.shared_mem_bytes
+    }
+
+    /// Whether the number of its blocks follows from an extent.
+    #[inline(always)]
+    pub(crate) fn covers(&self) -> bool {
+        !matches!(self.shape, Shape::Exact(_))
     }
 }
 
-impl From<LaunchConfig> for Launch {
-    fn from(config: LaunchConfig) -> Launch {
+impl From<LaunchConfig> for Launch<'_> {
+    fn from(config: LaunchConfig) -> Self {
         Launch::new(config.grid_dim, config.block_dim).shared_mem_bytes(config.shared_mem_bytes)
     }
 }
 
-impl<G: Into<Grid>, B: Into<Block>> From<(G, B)> for Launch {
-    fn from((grid, block): (G, B)) -> Launch {
+impl<G: Into<Grid>, B: Into<Block>> From<(G, B)> for Launch<'_> {
+    fn from((grid, block): (G, B)) -> Self {
         Launch::new(grid, block)
     }
 }
@@ -207,6 +436,15 @@ impl From<(u32, u32, u32)> for Block {
     #[inline(always)]
     fn from((x, y, z): (u32, u32, u32)) -> Block {
         Block { x, y, z }
+    }
+}
+
+impl Grid {
+    /// The number of blocks, which may exceed what any device allows.
+    pub(crate) fn blocks(self) -> u64 {
+        u64::from(self.x)
+            .saturating_mul(u64::from(self.y))
+            .saturating_mul(u64::from(self.z))
     }
 }
 
@@ -299,22 +537,34 @@ pub(crate) struct Dims {
 
 impl Dims {
     #[inline(always)]
-    pub(crate) fn resolve(launch: Launch, kernel: &Loaded) -> Result<Dims, GeometryError> {
+    pub(crate) fn resolve(launch: Launch<'_>, kernel: &Loaded) -> Result<Dims, GeometryError> {
+        let rank = match launch.shape {
+            Shape::Cover { rank, .. } => rank,
+            Shape::Stride(_) | Shape::Exact(_) => 1,
+        };
+        let granted = kernel.shared_mem_granted();
+        if launch.shared_mem_bytes > u64::from(granted) {
+            kernel.grant_shared_mem(launch.shared_mem_bytes)?;
+        }
+        // What was granted is below the limit of a block.
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "it was compared with a u32"
+        )]
+        let shared_mem_bytes = launch.shared_mem_bytes as u32;
         let block = match launch.block {
-            None => {
-                let block = kernel.default_block(match launch.shape {
-                    Shape::Cover { rank, .. } => rank,
-                    Shape::Exact(_) => 1,
-                });
+            BlockChoice::Default => {
+                let block = kernel.default_block(rank);
                 if !kernel.default_block_fits {
                     check_block(block, kernel)?;
                 }
                 block
             }
-            Some(block) => {
+            BlockChoice::Exact(block) => {
                 check_block(block, kernel)?;
                 block
             }
+            BlockChoice::Occupancy => kernel.suggested_block(rank, shared_mem_bytes)?,
         };
         let grid = match launch.shape {
             Shape::Exact(grid) => {
@@ -325,15 +575,34 @@ impl Dims {
                 Grid::from(blocks(threads[0], block.x, kernel.limits.grid[0], Axis::X)?)
             }
             Shape::Cover { threads, .. } => cover_all(threads, block, kernel.limits.grid)?,
+            Shape::Stride(n) => Grid::from(stride_blocks(n, block, shared_mem_bytes, kernel)?),
         };
-        if launch.shared_mem_bytes > kernel.shared_mem_granted() {
-            kernel.grant_shared_mem(launch.shared_mem_bytes)?;
-        }
         Ok(Dims {
             grid,
             block,
-            shared_mem_bytes: launch.shared_mem_bytes,
+            shared_mem_bytes,
         })
+    }
+
+    /// Refuses a launch along other axes than those that the kernel is declared for. One along more
+    /// runs a kernel that looks at fewer several times; an extent of fewer covers too little.
+    #[inline(always)]
+    pub(crate) fn check_rank(&self, launch: Launch<'_>, declared: u8) -> Result<(), GeometryError> {
+        let along = |axis: Axis| match axis {
+            Axis::X => 1,
+            Axis::Y => self.grid.y.max(1) | self.block.y,
+            Axis::Z => self.grid.z.max(1) | self.block.z,
+        };
+        let exceeds = declared < 3 && along(Axis::Z) != 1 || declared < 2 && along(Axis::Y) != 1;
+        let covered = match launch.shape {
+            Shape::Cover { rank, .. } => rank,
+            Shape::Stride(_) => 1,
+            Shape::Exact(_) => declared as usize,
+        };
+        if exceeds || covered != declared as usize {
+            return Err(other_rank(declared, covered, self.numbers()));
+        }
+        Ok(())
     }
 
     /// The numbers alone, to be handed to a function that is not inlined: the `Dims` itself then
@@ -392,6 +661,38 @@ fn blocks(threads: i64, block: u32, limit: u32, axis: Axis) -> Result<u32, Geome
             blocks,
             limit,
         }),
+    }
+}
+
+/// As many blocks as run at a time, or as the elements need, if that is less.
+#[inline(never)]
+fn stride_blocks(
+    n: i64,
+    block: Block,
+    shared_mem_bytes: u32,
+    kernel: &Loaded,
+) -> Result<u32, GeometryError> {
+    let Ok(elements) = u64::try_from(n) else {
+        return Err(GeometryError::NegativeExtent {
+            axis: Axis::X,
+            extent: n,
+        });
+    };
+    let needed = elements.div_ceil(u64::from(block.x));
+    let resident = kernel.resident_blocks(block, shared_mem_bytes, None)?;
+    // A kernel of which none fits is for the driver to refuse.
+    Ok(u32::try_from(needed).map_or(resident.max(1), |needed| needed.min(resident.max(1))))
+}
+
+#[cold]
+#[inline(never)]
+fn other_rank(declared: u8, covered: usize, numbers: [u32; 7]) -> GeometryError {
+    let Dims { grid, block, .. } = Dims::from_numbers(numbers);
+    GeometryError::OtherRank {
+        declared,
+        covered,
+        grid,
+        block,
     }
 }
 

@@ -262,6 +262,7 @@ pub use gridcall_view::{
 pub use gridcall_view::{BorrowedTensor, ForeignStream, Order, Tensor, TypedTensor, dlpack};
 
 mod arg;
+mod attributes;
 mod awaiting;
 mod buffer;
 mod call;
@@ -279,8 +280,10 @@ mod launch;
 mod layout;
 mod load;
 mod module;
+mod occupancy;
 mod params;
 mod pointer;
+mod prepared;
 #[cfg(feature = "pyo3")]
 pub mod python;
 mod strided;
@@ -289,18 +292,20 @@ mod vector;
 mod verify;
 
 pub use arg::KernelArg;
+pub use attributes::{Cluster, MemSyncDomain, Trigger};
 pub use awaiting::{After, after, after_event};
 pub use buffer::{Buffer, BufferSlice, BufferSliceMut, PeerSlice, PeerSliceMut, Pinned};
 pub use device::device;
 pub use driver::DriverCode;
 pub use error::{
-    ArgumentError, Axis, BufferError, BufferErrorKind, GeometryError, LaunchError, LaunchErrorKind,
-    LoadError, LoadErrorKind,
+    ArgumentError, AttributeError, Axis, BufferError, BufferErrorKind, GeometryError, LaunchError,
+    LaunchErrorKind, LoadError, LoadErrorKind,
 };
 pub use kernel::{Kernel, Safe, Unsafe};
-pub use launch::{Block, Extent, Grid, Launch, cover};
+pub use launch::{Block, Extent, Grid, Launch, Length, cover, stride};
 pub use module::Module;
 pub use pointer::{DevicePointer, DevicePointerMut};
+pub use prepared::Prepared;
 pub use strided::{Strided, StridedMut};
 pub use vector::*;
 
@@ -308,6 +313,7 @@ pub use vector::*;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
+        attributes::Needs,
         call::{Call, Finish, Span, launch, launch_unsafe},
         cell::KernelCell,
         contract::{AnyField, Extents, Field, Int, ViewOf},

@@ -10,15 +10,17 @@ use std::{
 };
 
 use cudarc::driver::{
-    CudaContext,
+    CudaContext, DriverError,
     sys::{CUfunction, CUmodule},
 };
 
 use crate::{
+    attributes::{Attributes, Needs},
     declaration::{Declaration, Image, Variant},
     driver::{Driver, DriverCode, SUCCESS, driver},
     error::{GeometryError, LoadError, LoadErrorKind},
-    launch::Block,
+    launch::{Block, Dims},
+    occupancy::Remembered,
     variant,
 };
 
@@ -41,6 +43,12 @@ pub(crate) struct Loaded {
     pub(crate) static_shared_mem: u32,
     /// Bytes of dynamic shared memory that need no further opt-in.
     granted_shared_mem: AtomicU32,
+    /// What the declaration and the image ask of every launch.
+    pub(crate) needs: Needs,
+    /// Whether a launch that asks for no attributes is examined too.
+    pub(crate) examined: bool,
+    /// What occupancy says of it, as far as it was asked for.
+    pub(crate) remembered: Remembered,
     /// The block the kernel must be launched with.
     pub(crate) fixed_block: Option<FixedBlock>,
     /// The launch bound that the kernel was compiled with.
@@ -50,7 +58,7 @@ pub(crate) struct Loaded {
     /// Whether that block is within every limit; a fixed one need not be.
     pub(crate) default_block_fits: bool,
     /// Keeps the function loaded.
-    _module: Arc<Module>,
+    module: Arc<Module>,
 }
 
 /// The one block that a kernel is made for.
@@ -69,6 +77,15 @@ pub(crate) struct Limits {
     pub(crate) threads_per_block: u32,
     /// Bytes of shared memory a block, with the opt-in.
     shared_mem_per_block: u32,
+    pub(crate) multiprocessors: u32,
+    /// The compute capability.
+    pub(crate) capability: (u32, u32),
+    /// Whether it runs cooperative grids.
+    pub(crate) cooperative: bool,
+    /// Whether it runs clusters of blocks.
+    pub(crate) clusters: bool,
+    /// The least priority of a launch and the greatest, which is a lower number.
+    pub(crate) priorities: (i32, i32),
 }
 
 // SAFETY: the handles are the driver's, which takes them on any thread; all else is plain data.
@@ -84,6 +101,7 @@ pub(crate) struct Found<'a> {
     pub(crate) path: &'a str,
     pub(crate) reqntid: Option<[u32; 3]>,
     pub(crate) maxntid: Option<[u32; 3]>,
+    pub(crate) needs: Needs,
 }
 
 /// Makes the context current, unless something is wrong with it.
@@ -122,6 +140,7 @@ impl Loaded {
             path: variant.image.path,
             reqntid: variant.reqntid,
             maxntid: variant.maxntid,
+            needs: variant.needs,
         };
         Loaded::from_module(declaration, context, module, &found)
     }
@@ -162,13 +181,26 @@ impl Loaded {
             registers: attribute(4)?,
             static_shared_mem: attribute(1)?,
             granted_shared_mem: AtomicU32::new(attribute(8)?),
+            needs: found.needs,
+            examined: found.needs.any(),
+            remembered: Remembered::default(),
             fixed_block,
             maxntid: found.maxntid,
             default_blocks: default_blocks(found.maxntid, fixed_block, max_threads_per_block),
             default_block_fits: fixed_block
                 .is_none_or(|fixed| fixed.block.threads() <= u64::from(max_threads_per_block)),
-            _module: module,
+            module,
         })
+    }
+
+    /// Makes the kernel's context current.
+    #[cold]
+    pub(crate) fn enter(&self) -> Result<(), DriverError> {
+        match self.module.context.upgrade() {
+            Some(context) => context.bind_to_thread(),
+            // Whoever launches holds the context.
+            None => Ok(()),
+        }
     }
 
     /// Whether the driver tells of a parameter behind the declared ones.
@@ -211,14 +243,15 @@ impl Loaded {
     ///
     /// The grant only grows: another thread may be about to launch with what it was granted.
     #[cold]
-    pub(crate) fn grant_shared_mem(&self, bytes: u32) -> Result<(), GeometryError> {
-        if bytes > self.max_dynamic_shared_mem() {
+    pub(crate) fn grant_shared_mem(&self, bytes: u64) -> Result<(), GeometryError> {
+        let most = self.max_dynamic_shared_mem();
+        let Some(bytes) = u32::try_from(bytes).ok().filter(|&bytes| bytes <= most) else {
             return Err(GeometryError::SharedMemory {
                 asked: bytes,
                 limit: self.limits.shared_mem_per_block,
                 fixed: self.static_shared_mem,
             });
-        }
+        };
         static GRANTING: Mutex<()> = Mutex::new(());
         let _one_at_a_time = GRANTING.lock().unwrap_or_else(PoisonError::into_inner);
         if bytes <= self.shared_mem_granted() {
@@ -237,47 +270,31 @@ impl Loaded {
         Ok(())
     }
 
-    /// The blocks of this shape that one multiprocessor runs at a time.
-    pub(crate) fn occupancy(
-        &self,
-        context: &CudaContext,
-        block_threads: u32,
-        dynamic_shared_mem: usize,
-    ) -> Result<u32, LoadError> {
-        context
-            .bind_to_thread()
-            .map_err(|source| LoadErrorKind::Context {
-                ordinal: context.ordinal(),
-                source,
-            })?;
-        let mut blocks = 0;
-        // What exceeds an int exceeds every block, which the driver says.
-        let threads = i32::try_from(block_threads).unwrap_or(i32::MAX);
-        // SAFETY: the function is loaded in the context that is current; `blocks` takes the answer.
-        let code = unsafe {
-            (self.driver.occupancy_max_active_blocks_per_multiprocessor)(
-                &raw mut blocks,
-                self.function,
-                threads,
-                dynamic_shared_mem,
-            )
-        };
-        let call = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
-        code.result()
-            .map_err(|code| failed(self.declaration, call, code))?;
-        Ok(blocks.unsigned_abs())
-    }
-
     /// What the driver may have objected to, for the message after a launch that failed.
     #[cold]
-    pub(crate) fn explain(&self) -> String {
+    pub(crate) fn explain(&self, dims: Dims, attributes: Option<&Attributes<'_>>) -> String {
+        let limits = &self.limits;
+        let asked = attributes.map_or_else(String::new, |asked| {
+            let version = self.driver.version().unwrap_or_default();
+            format!(
+                "; it was launched with {asked}, {} blocks of {} threads and {} bytes of dynamic shared memory; the device has compute capability {}.{} and {} multiprocessors, the driver supports CUDA {}.{}",
+                dims.grid.blocks(),
+                dims.block.threads(),
+                dims.shared_mem_bytes,
+                limits.capability.0,
+                limits.capability.1,
+                limits.multiprocessors,
+                version / 1000,
+                version % 1000 / 10,
+            )
+        });
         format!(
-            "; the kernel takes {} registers a thread and {} bytes of static shared memory, and runs with at most {} threads a block; the device allows {} threads and {} bytes of shared memory a block",
+            "; the kernel takes {} registers a thread and {} bytes of static shared memory, and runs with at most {} threads a block; the device allows {} threads and {} bytes of shared memory a block{asked}",
             self.registers,
             self.static_shared_mem,
             self.max_threads_per_block,
-            self.limits.threads_per_block,
-            self.limits.shared_mem_per_block,
+            limits.threads_per_block,
+            limits.shared_mem_per_block,
         )
     }
 }
@@ -285,16 +302,34 @@ impl Loaded {
 impl Limits {
     fn of(driver: &Driver, context: &CudaContext) -> Result<Limits, DriverCode> {
         // The numbers are those of CUdevice_attribute: MAX_THREADS_PER_BLOCK, MAX_BLOCK_DIM_X to
-        // _Z, MAX_GRID_DIM_X to _Z, MAX_SHARED_MEMORY_PER_BLOCK and its _OPTIN.
+        // _Z, MAX_GRID_DIM_X to _Z, MAX_SHARED_MEMORY_PER_BLOCK and its _OPTIN;
         let attribute = |number| driver.device_attribute(context.cu_device(), number);
         let default_shared_mem = attribute(8)?;
+        // MULTIPROCESSOR_COUNT, COMPUTE_CAPABILITY_MAJOR and _MINOR, COOPERATIVE_LAUNCH; and of CUDA
+        // 11.8 CLUSTER_LAUNCH, which older drivers do not know.
+        let priorities = priorities(driver)?;
         Ok(Limits {
+            multiprocessors: attribute(16)?,
+            capability: (attribute(75)?, attribute(76)?),
+            cooperative: attribute(95)? != 0,
+            clusters: attribute(120).unwrap_or(0) != 0,
+            priorities,
             threads_per_block: attribute(1)?,
             block: [attribute(2)?, attribute(3)?, attribute(4)?],
             grid: [attribute(5)?, attribute(6)?, attribute(7)?],
             shared_mem_per_block: attribute(97)?.max(default_shared_mem),
         })
     }
+}
+
+/// The least priority of a launch in the current context, and the greatest.
+fn priorities(driver: &Driver) -> Result<(i32, i32), DriverCode> {
+    let (mut least, mut greatest) = (0, 0);
+    if let Some(range) = driver.ctx_get_stream_priority_range {
+        // SAFETY: both places take an answer.
+        unsafe { range(&raw mut least, &raw mut greatest) }.result()?;
+    }
+    Ok((least, greatest))
 }
 
 /// Why the driver did not load an image.
@@ -520,7 +555,7 @@ fn block([x, y, z]: [u32; 3]) -> Block {
 }
 
 #[cold]
-fn failed(declaration: &Declaration, call: &'static str, code: DriverCode) -> LoadError {
+pub(crate) fn failed(declaration: &Declaration, call: &'static str, code: DriverCode) -> LoadError {
     if code.breaks_context() {
         return LoadErrorKind::Broken(code).into();
     }

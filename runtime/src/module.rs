@@ -6,6 +6,7 @@ use cudarc::driver::CudaContext;
 use gridcall_ptx as ptx;
 
 use crate::{
+    attributes::Needs,
     declaration::{Declaration, Param, Pass},
     error::{LoadError, LoadErrorKind},
     layout::{ArgLayout, Class},
@@ -159,6 +160,7 @@ impl Module {
             path: &self.name,
             reqntid: None,
             maxntid: None,
+            needs: declaration.needs,
         };
         match &self.text {
             Some(text) => {
@@ -170,6 +172,7 @@ impl Module {
                 })?;
                 found.reqntid = entry.directives().reqntid();
                 found.maxntid = entry.directives().maxntid();
+                found.needs = text.needs(entry, declaration.needs);
             }
             None => self.check_told(declaration)?,
         }
@@ -260,6 +263,7 @@ impl Text {
         {
             check_param(name, index, param, declared)?;
         }
+        check_cluster(name, declaration, entry)?;
         // Code that cannot be read is no witness.
         if let Ok(flow) = entry.flow(&self.source) {
             for (index, (param, flow)) in declaration.params.iter().zip(flow.params()).enumerate() {
@@ -268,6 +272,39 @@ impl Text {
         }
         Ok(entry)
     }
+
+    /// What the declaration and the entry ask of every launch.
+    fn needs(&self, entry: &ptx::Entry, declared: Needs) -> Needs {
+        let directives = entry.directives();
+        let waits = self.module.grid_waits(entry, &self.source);
+        Needs {
+            required_cluster: directives.reqnctapercluster(),
+            explicit_cluster: directives.explicitcluster(),
+            max_cluster_rank: directives.maxclusterrank(),
+            waits: waits.is_ok_and(|waits| waits.for_dependencies.is_some()),
+            ..declared
+        }
+    }
+}
+
+fn check_cluster(name: &str, declaration: &Declaration, entry: &ptx::Entry) -> Result<(), String> {
+    let (directives, line) = (entry.directives(), entry.position().line);
+    if directives.blocksareclusters() {
+        return Err(format!(
+            "the entry at {name}:{line} counts clusters where others count blocks (`.blocksareclusters`), which is \
+             not supported yet: compile it with `__cluster_dims__`"
+        ));
+    }
+    let declared = declaration.needs.cluster;
+    if let (Some(declared), Some(required)) = (declared, directives.reqnctapercluster())
+        && declared != required
+    {
+        return Err(format!(
+            "it declares clusters of {declared:?}, the entry at {name}:{line} is compiled for {required:?} alone \
+             (`.reqnctapercluster`)"
+        ));
+    }
+    Ok(())
 }
 
 fn check_count(name: &str, declaration: &Declaration, entry: &ptx::Entry) -> Result<(), String> {

@@ -4,7 +4,14 @@ use std::ffi::c_void;
 
 use cudarc::driver::sys::CUstream;
 
-use crate::{arg::KernelArg, call::Span, driver::DriverCode, launch::Dims, load::Loaded};
+use crate::{
+    arg::KernelArg,
+    attributes::Attributes,
+    call::Span,
+    driver::{DriverCode, LaunchConfig},
+    launch::Dims,
+    load::Loaded,
+};
 
 /// The parameters of a kernel as the device gets them: each at its offset, padding zero.
 ///
@@ -56,10 +63,6 @@ impl<const SIZE: usize> Params<SIZE> {
         dims: Dims,
         stream: CUstream,
     ) -> DriverCode {
-        /// `CU_LAUNCH_PARAM_BUFFER_POINTER`, `_SIZE` and `_END`.
-        const BUFFER_POINTER: *mut c_void = std::ptr::without_provenance_mut(1);
-        const BUFFER_SIZE: *mut c_void = std::ptr::without_provenance_mut(2);
-        const END: *mut c_void = std::ptr::null_mut();
         let none = std::ptr::null_mut();
         if SIZE == 0 {
             // SAFETY: the kernel takes no parameters; the caller vouches for all else.
@@ -70,16 +73,27 @@ impl<const SIZE: usize> Params<SIZE> {
             return unsafe { launch_by_pointers(kernel, dims.numbers(), stream, &mut self.bytes) };
         }
         let mut size = SIZE;
-        let mut extra = [
-            BUFFER_POINTER,
-            self.bytes.as_mut_ptr().cast(),
-            BUFFER_SIZE,
-            (&raw mut size).cast(),
-            END,
-        ];
+        let mut extra = extra(&mut self.bytes, &mut size);
         // SAFETY: `extra` describes a block that is laid out as the kernel's own; the caller
         // vouches for all else.
         unsafe { launch(kernel, dims, stream, none, extra.as_mut_ptr()) }
+    }
+
+    /// Enqueues the kernel with these parameters and attributes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`launch`](Params::launch); events among the attributes must be of that context, too.
+    #[inline(always)]
+    pub(crate) unsafe fn launch_with(
+        &mut self,
+        kernel: &Loaded,
+        dims: Dims,
+        stream: CUstream,
+        attributes: &Attributes<'_>,
+    ) -> DriverCode {
+        // SAFETY: the block is this one's; the caller vouches for all else.
+        unsafe { launch_with(kernel, dims.numbers(), stream, attributes, &mut self.bytes) }
     }
 
     #[cold]
@@ -133,20 +147,93 @@ unsafe fn launch_by_pointers(
     bytes: &mut [u8],
 ) -> DriverCode {
     let dims = Dims::from_numbers(dims);
+    with_pointers(kernel, bytes, |params| {
+        // SAFETY: there is a pointer for each parameter; the caller vouches for all else.
+        unsafe { launch(kernel, dims, stream, params, std::ptr::null_mut()) }
+    })
+}
+
+/// Calls `then` with a pointer for each parameter.
+fn with_pointers<R>(
+    kernel: &Loaded,
+    bytes: &mut [u8],
+    then: impl FnOnce(*mut *mut c_void) -> R,
+) -> R {
     let base = bytes.as_mut_ptr();
     // The offsets lie within the block: the macro took both from one PTX entry.
     let pointer = |offset: usize| base.wrapping_add(offset).cast::<c_void>();
     let params = kernel.declaration.params;
-    let none = std::ptr::null_mut();
-    let mut few = [none; 64];
+    let mut few = [std::ptr::null_mut(); 64];
     if params.len() <= few.len() {
         for (place, param) in few.iter_mut().zip(params) {
             *place = pointer(param.offset);
         }
-        // SAFETY: there is a pointer for each parameter; the caller vouches for all else.
-        return unsafe { launch(kernel, dims, stream, few.as_mut_ptr(), none.cast()) };
+        return then(few.as_mut_ptr());
     }
     let mut many: Vec<_> = params.iter().map(|param| pointer(param.offset)).collect();
-    // SAFETY: as above.
-    unsafe { launch(kernel, dims, stream, many.as_mut_ptr(), none.cast()) }
+    then(many.as_mut_ptr())
+}
+
+/// `cuLaunchKernelEx`, for a launch that has attributes; else as every launch.
+///
+/// # Safety
+///
+/// As for [`Params::launch_with`]; `bytes` must be the kernel's parameter block.
+#[cold]
+#[inline(never)]
+unsafe fn launch_with(
+    kernel: &Loaded,
+    dims: [u32; 7],
+    stream: CUstream,
+    attributes: &Attributes<'_>,
+    bytes: &mut [u8],
+) -> DriverCode {
+    let dims = Dims::from_numbers(dims);
+    let sys = attributes.to_sys();
+    let config = LaunchConfig {
+        grid: dims.grid.into(),
+        block: dims.block.into(),
+        shared_mem_bytes: dims.shared_mem_bytes,
+        stream,
+        attributes: sys.as_slice().as_ptr(),
+        attribute_count: sys.count(),
+    };
+    let enqueue = |params: *mut *mut c_void, extra: *mut *mut c_void| {
+        // Without the function, a launch that has attributes was refused before.
+        match kernel.driver.launch_kernel_ex {
+            Some(launch_kernel_ex) if sys.count() > 0 => {
+                // SAFETY: the configuration and its attributes outlive the call; the caller vouches
+                // for all else.
+                unsafe { launch_kernel_ex(&raw const config, kernel.function, params, extra) }
+            }
+            // SAFETY: the caller vouches for all of it.
+            _ => unsafe { launch(kernel, dims, stream, params, extra) },
+        }
+    };
+    let none = std::ptr::null_mut();
+    if bytes.is_empty() {
+        return enqueue(none, none);
+    }
+    if !kernel.packed {
+        return with_pointers(kernel, bytes, |params| enqueue(params, none));
+    }
+    let mut size = bytes.len();
+    let mut extra = extra(bytes, &mut size);
+    enqueue(none, extra.as_mut_ptr())
+}
+
+/// What tells the driver of a packed block.
+#[inline(always)]
+fn extra(bytes: &mut [u8], size: &mut usize) -> [*mut c_void; 5] {
+    /// `CU_LAUNCH_PARAM_BUFFER_POINTER`, `_SIZE` and `_END`.
+    const BUFFER_POINTER: *mut c_void = std::ptr::without_provenance_mut(1);
+    const BUFFER_SIZE: *mut c_void = std::ptr::without_provenance_mut(2);
+    const END: *mut c_void = std::ptr::null_mut();
+    [
+        BUFFER_POINTER,
+        bytes.as_mut_ptr().cast(),
+        BUFFER_SIZE,
+        (&raw mut *size).cast(),
+        END,
+    ]
 }

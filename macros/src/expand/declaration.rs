@@ -82,6 +82,8 @@ impl Subject<'_> {
         let params_size = self.params_size();
         let requires = self.kernel.requires.iter().map(describe::expr);
         let block = dims(self.kernel.block.as_ref().map(|block| block.dims));
+        let needs = self.needs(None, false);
+        let rank = plain(self.kernel.rank.as_ref().map_or(0, |rank| rank.axes));
         let variants = self.variants();
         let may_alias = self.kernel.may_alias.iter().map(|&(one, other)| {
             let (one, other) = (plain(one), plain(other));
@@ -92,6 +94,7 @@ impl Subject<'_> {
             #[allow(deprecated)]
             impl #krate::__private::Declared for #kernel_ty {
                 type Safety = #safety;
+                const RANK: ::core::primitive::u8 = #rank;
                 fn cell() -> &'static #krate::__private::KernelCell {
                     static CELL: #krate::__private::KernelCell =
                         #krate::__private::KernelCell::new(&#krate::__private::Declaration {
@@ -105,6 +108,7 @@ impl Subject<'_> {
                             params_size: #params_size,
                             requires: &[#(#requires),*],
                             block: #block,
+                            needs: #needs,
                             may_alias: &[#(#may_alias),*],
                             cpp: #cpp,
                         });
@@ -117,27 +121,57 @@ impl Subject<'_> {
     /// The images, each with what its entry says.
     fn variants(&self) -> TokenStream {
         let krate = self.krate;
-        let variant = |number: usize, entry: Option<&ptx::Entry>| {
+        let variant = |number: usize, entry: Option<&ptx::Entry>, waits: bool| {
             let image = super::image_name(number);
             let name = entry.map_or_else(|| self.entry_name(), |entry| entry.name().to_owned());
             let directives = entry.map(ptx::Entry::directives);
             let reqntid = dims(directives.and_then(ptx::Directives::reqntid));
             let maxntid = dims(directives.and_then(ptx::Directives::maxntid));
+            let needs = self.needs(directives, waits);
             quote_spanned! {ours()=>
                 #krate::__private::Variant {
-                    image: &#image, entry: #name, reqntid: #reqntid, maxntid: #maxntid,
+                    image: &#image, entry: #name, reqntid: #reqntid, maxntid: #maxntid, needs: #needs,
                 },
             }
         };
         match self.entries.as_slice() {
             [] if self.later => TokenStream::new(),
             // The file that is not there.
-            [] => variant(0, None),
+            [] => variant(0, None, false),
             entries => entries
                 .iter()
                 .enumerate()
-                .map(|(number, entry)| variant(number, Some(entry)))
+                .map(|(number, &(entry, waits))| variant(number, Some(entry), waits))
                 .collect(),
+        }
+    }
+
+    /// What the declaration asks of every launch, and an entry with it.
+    fn needs(&self, directives: Option<&ptx::Directives>, waits: bool) -> TokenStream {
+        let krate = self.krate;
+        let cooperative = self.kernel.cooperative;
+        let cluster = self.kernel.cluster.as_ref().map(|cluster| cluster.dims);
+        let required = directives.and_then(ptx::Directives::reqnctapercluster);
+        let explicit = directives.is_some_and(ptx::Directives::explicitcluster);
+        let most = directives.and_then(ptx::Directives::maxclusterrank);
+        // Most kernels need nothing, and less code compiles faster.
+        if !cooperative && cluster.or(required).is_none() && !explicit && most.is_none() && !waits {
+            return quote_spanned! {ours()=> #krate::__private::Needs::NONE };
+        }
+        let (cluster, required) = (dims(cluster), dims(required));
+        let most = match most.map(plain) {
+            Some(most) => quote_spanned! {ours()=> ::core::option::Option::Some(#most) },
+            None => quote_spanned! {ours()=> ::core::option::Option::None },
+        };
+        quote_spanned! {ours()=>
+            #krate::__private::Needs {
+                cooperative: #cooperative,
+                cluster: #cluster,
+                required_cluster: #required,
+                explicit_cluster: #explicit,
+                max_cluster_rank: #most,
+                waits: #waits,
+            }
         }
     }
 

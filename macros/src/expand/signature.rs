@@ -206,13 +206,13 @@ impl<'a> Signature<'a> {
     }
 
     /// ```text
-    /// pub fn saxpy(stream: &CudaStream, launch: impl Into<Launch>, n: u32, x: &(impl AsDeviceView<f32> + ?Sized))
+    /// pub fn saxpy<'__e>(stream: &CudaStream, launch: impl Into<Launch<'__e>>, n: u32, x: &(impl AsDeviceView<f32> + ?Sized))
     ///     -> Result<(), LaunchError> { .. }
     /// ```
     pub(super) fn function(&self, docs: &TokenStream, body: &TokenStream) -> TokenStream {
         let parameter = self
             .bounded_parameter()
-            .map(|parameter| quote_spanned! {ours()=> <#parameter> });
+            .map(|parameter| quote_spanned! {ours()=> , #parameter });
         let Outline {
             attrs, vis, ident, ..
         } = self.outline;
@@ -239,9 +239,9 @@ impl<'a> Signature<'a> {
                 clippy::similar_names
             )]
             #(#function)*
-            #vis #unsafety fn #ident #parameter (
+            #vis #unsafety fn #ident <'__e #parameter> (
                 stream: &#krate::cudarc::driver::CudaStream,
-                launch: impl ::core::convert::Into<#krate::Launch>,
+                launch: impl ::core::convert::Into<#krate::Launch<'__e>>,
                 #(#arguments),*
             ) -> ::core::result::Result<(), #krate::LaunchError> {
                 #body
@@ -326,10 +326,10 @@ impl<'a> Signature<'a> {
             impl #generics #ty {
                 #[doc = #launch_doc]
                 #[inline]
-                #vis #unsafety fn launch(
+                #vis #unsafety fn launch<'__e>(
                     self,
                     stream: &#krate::cudarc::driver::CudaStream,
-                    launch: impl ::core::convert::Into<#krate::Launch>,
+                    launch: impl ::core::convert::Into<#krate::Launch<'__e>>,
                 ) -> ::core::result::Result<(), #krate::LaunchError> {
                     #launch
                 }
