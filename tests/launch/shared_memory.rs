@@ -25,7 +25,7 @@ fn floats<K>(stream: &std::sync::Arc<CudaStream>, bytes: u32, kernel: K) -> Resu
 where
     K: FnOnce(
         &CudaStream,
-        Launch,
+        Launch<'static>,
         &mut gridcall::cudarc::driver::CudaSlice<f32>,
     ) -> Result<(), LaunchError>,
 {

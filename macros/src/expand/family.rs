@@ -173,7 +173,7 @@ impl Signature<'_> {
                 .collect();
             quote_spanned! {ours()=> <#(#all),*> }
         };
-        let method = (!of_struct).then(|| quote_spanned! {ours()=> , #bound });
+        let method = (!of_struct).then(|| quote_spanned! {ours()=> #bound });
         let bounds = self.generics().map(|Generic { ident, bound, .. }| {
             quote_spanned! {ours()=> #ident: #bound }
         });
@@ -222,7 +222,7 @@ impl Signature<'_> {
             quote_spanned! {ours()=>
                 #[doc = #launch_doc]
                 #[inline]
-                #vis #unsafety fn launch <'__e #method> (
+                #vis #unsafety fn launch <'__e, #method> (
                     self,
                     stream: &#krate::cudarc::driver::CudaStream,
                     launch: impl ::core::convert::Into<#krate::Launch<'__e>>,
@@ -245,7 +245,7 @@ impl Signature<'_> {
                 #launch
                 #[doc = #arguments_doc]
                 #[inline]
-                #vis fn arguments #method (
+                #vis fn arguments <#method> (
                     self,
                 ) -> impl #krate::__private::Arguments<Declared = #kernel>
                 #clause
