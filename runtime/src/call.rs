@@ -69,46 +69,30 @@ pub(crate) fn launch_loaded<A: Arguments>(
     kernel: &Loaded,
     stream: &CudaStream,
     launch: Launch<'_>,
-    arguments: A,
+    mut arguments: A,
 ) -> Result<(), LaunchError> {
-    let safe = <A::Declared as Declared>::Safety::SAFE;
-    let examined = launch.attributes.any() || kernel.examined;
-    begin(kernel, stream, safe, launch.dynamic_shared_mem_bytes())?;
-    let dims = resolve::<A::Declared>(kernel, stream, launch)?;
-    if examined {
-        let attributes = launch.attributes.of_launch(kernel);
-        return launch_resolved(kernel, stream, dims, Some(&attributes), arguments);
+    if launch.attributes.any() || !kernel.plain {
+        // Copies, so that only this puts them into memory.
+        let copy = launch;
+        return launch_examined(kernel, stream, &copy, arguments);
     }
-    launch_resolved(kernel, stream, dims, None, arguments)
-}
-
-/// Launches with a shape that was resolved, attributes that were examined, and nothing against a
-/// launch on this stream.
-#[inline(always)]
-pub(crate) fn launch_resolved<A: Arguments>(
-    kernel: &Loaded,
-    stream: &CudaStream,
-    dims: Dims,
-    attributes: Option<&Attributes<'_>>,
-    arguments: A,
-) -> Result<(), LaunchError> {
+    let safe = <A::Declared as Declared>::Safety::SAFE;
+    begin(kernel, stream, safe, launch.dynamic_shared_mem_bytes())?;
+    let dims = resolve::<A::Declared>(kernel, launch)?;
     let call = Call::new(kernel, StreamRef::from(stream), dims);
-    let mut arguments = arguments;
     let mut params = arguments.check(&call)?;
     if dims.is_empty() {
         return Ok(());
     }
-    if !A::ARRAYS && attributes.is_none() {
+    if !A::ARRAYS {
         // SAFETY: the parameters are those of these arguments.
         return unsafe { arguments.run(&call, &mut params) };
     }
     let settled = call.all_settled();
-    if attributes.is_some() || call.mixed.get() || !settled && !is_alone(stream) {
+    if call.mixed.get() || !settled && !is_alone(stream) {
         let dims = dims.numbers();
         // SAFETY: the parameters are those of these arguments.
-        return unsafe {
-            launch_in_order(kernel, stream, dims, attributes, arguments, &mut params)
-        };
+        return unsafe { launch_in_order(kernel, stream, dims, None, arguments, &mut params) };
     }
     // SAFETY: all arrays are settled on the stream, or if some are not, cudarc orders nothing now,
     // and what decides that is the same for the stream and for those. `Call::finish` looks again,
@@ -118,6 +102,75 @@ pub(crate) fn launch_resolved<A: Arguments>(
     call.waits_late.set(!settled);
     // SAFETY: the parameters are those of these arguments.
     unsafe { arguments.run(&call, &mut params) }
+}
+
+
+/// Launches a kernel with attributes, its own or those of this launch.
+#[cold]
+#[inline(never)]
+fn launch_examined<A: Arguments>(
+    kernel: &Loaded,
+    stream: &CudaStream,
+    launch: &Launch<'_>,
+    arguments: A,
+) -> Result<(), LaunchError> {
+    let safe = <A::Declared as Declared>::Safety::SAFE;
+    begin(kernel, stream, safe, launch.dynamic_shared_mem_bytes())?;
+    let dims = resolve_examined::<A::Declared>(kernel, stream, launch)?;
+    let attributes = launch.attributes.of_launch(kernel);
+    launch_with(kernel, stream, dims, &attributes, arguments)
+}
+
+/// Launches with a shape that was resolved, on a stream that [`begin`] looked at.
+#[inline(always)]
+pub(crate) fn launch_resolved<A: Arguments>(
+    kernel: &Loaded,
+    stream: &CudaStream,
+    dims: Dims,
+    mut arguments: A,
+) -> Result<(), LaunchError> {
+    let call = Call::new(kernel, StreamRef::from(stream), dims);
+    let mut params = arguments.check(&call)?;
+    if dims.is_empty() {
+        return Ok(());
+    }
+    if !A::ARRAYS {
+        // SAFETY: the parameters are those of these arguments.
+        return unsafe { arguments.run(&call, &mut params) };
+    }
+    let settled = call.all_settled();
+    if call.mixed.get() || !settled && !is_alone(stream) {
+        let dims = dims.numbers();
+        // SAFETY: the parameters are those of these arguments.
+        return unsafe { launch_in_order(kernel, stream, dims, None, arguments, &mut params) };
+    }
+    // SAFETY: all arrays are settled on the stream, or if some are not, cudarc orders nothing now,
+    // and what decides that is the same for the stream and for those. `Call::finish` looks again,
+    // and waits.
+    let alone = unsafe { StreamRef::from(stream).alone() };
+    let call = Call::new(kernel, alone, dims);
+    call.waits_late.set(!settled);
+    // SAFETY: the parameters are those of these arguments.
+    unsafe { arguments.run(&call, &mut params) }
+}
+
+/// As [`launch_resolved`], with attributes that were examined with the shape.
+#[inline(never)]
+pub(crate) fn launch_with<A: Arguments>(
+    kernel: &Loaded,
+    stream: &CudaStream,
+    dims: Dims,
+    attributes: &Attributes<'_>,
+    mut arguments: A,
+) -> Result<(), LaunchError> {
+    let call = Call::new(kernel, StreamRef::from(stream), dims);
+    let mut params = arguments.check(&call)?;
+    if dims.is_empty() {
+        return Ok(());
+    }
+    let (dims, attributes) = (dims.numbers(), Some(attributes));
+    // SAFETY: the parameters are those of these arguments.
+    unsafe { launch_in_order(kernel, stream, dims, attributes, arguments, &mut params) }
 }
 
 /// The end of a launch that has attributes, or whose arrays are to be ordered with what other
@@ -180,23 +233,12 @@ pub(crate) fn begin(
     Ok(())
 }
 
-/// The shape of a launch within all limits, its attributes examined.
+/// The shape of a launch within all limits.
 #[inline(always)]
-pub(crate) fn resolve<D: Declared>(
-    kernel: &Loaded,
-    stream: &CudaStream,
-    launch: Launch<'_>,
-) -> Result<Dims, LaunchError> {
+fn resolve<D: Declared>(kernel: &Loaded, launch: Launch<'_>) -> Result<Dims, LaunchError> {
     let dims = match Dims::resolve(launch, kernel) {
         Ok(dims) => dims,
         Err(geometry) => return Err(error(kernel, LaunchErrorKind::Geometry(geometry))),
-    };
-    let dims = if launch.attributes.any() || kernel.examined {
-        // A copy, so that only this puts it into memory.
-        let copy = launch;
-        resolve_attributes(kernel, stream, &copy, dims.numbers(), D::Safety::SAFE)?
-    } else {
-        dims
     };
     if D::RANK != 0
         && let Err(geometry) = dims.check_rank(launch, D::RANK)
@@ -206,20 +248,22 @@ pub(crate) fn resolve<D: Declared>(
     Ok(dims)
 }
 
-#[cold]
+/// The shape of a launch within all limits and as its attributes need it, which are examined.
 #[inline(never)]
-fn resolve_attributes(
+pub(crate) fn resolve_examined<D: Declared>(
     kernel: &Loaded,
     stream: &CudaStream,
     launch: &Launch<'_>,
-    dims: [u32; 7],
-    safe: bool,
 ) -> Result<Dims, LaunchError> {
+    let dims = resolve::<D>(kernel, *launch)?;
+    if let Err(geometry) = dims.check_block(kernel) {
+        return Err(error(kernel, LaunchErrorKind::Geometry(geometry)));
+    }
     let examined = Examined {
         attributes: &launch.attributes,
-        dims: Dims::from_numbers(dims),
+        dims,
         covers: launch.covers(),
-        safe,
+        safe: D::Safety::SAFE,
         context: stream.context().cu_ctx(),
     };
     examine(kernel, &examined).map_err(|kind| error(kernel, kind))

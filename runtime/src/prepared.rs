@@ -6,7 +6,7 @@ use cudarc::driver::CudaStream;
 
 use crate::{
     attributes::Attributes,
-    call::{begin, launch_resolved, resolve},
+    call::{begin, launch_resolved, launch_with, resolve_examined},
     error::LaunchError,
     kernel::{Arguments, Declared, Kernel, Safe, Safety, Unsafe},
     launch::{Dims, Launch},
@@ -35,8 +35,8 @@ impl<'e, D: Declared<Safety = S>, S> Prepared<'e, D, S> {
         let loaded = kernel.loaded();
         // That a capture is refused, each launch sees to.
         begin(loaded, &stream, false, launch.dynamic_shared_mem_bytes())?;
-        let dims = resolve::<D>(loaded, &stream, launch)?;
-        let attributes = (launch.attributes.any() || loaded.examined)
+        let dims = resolve_examined::<D>(loaded, &stream, &launch)?;
+        let attributes = (launch.attributes.any() || loaded.needs.any())
             .then(|| launch.attributes.of_launch(loaded));
         Ok(Prepared {
             kernel,
@@ -95,13 +95,12 @@ impl<D, S> Prepared<'_, D, S> {
             <A::Declared as Declared>::Safety::SAFE,
             u64::from(self.dims.shared_mem_bytes),
         )?;
-        launch_resolved(
-            kernel,
-            &self.stream,
-            self.dims,
-            self.attributes.as_ref(),
-            arguments,
-        )
+        match &self.attributes {
+            None => launch_resolved(kernel, &self.stream, self.dims, arguments),
+            Some(attributes) => {
+                launch_with(kernel, &self.stream, self.dims, attributes, arguments)
+            }
+        }
     }
 }
 
