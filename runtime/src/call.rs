@@ -63,6 +63,39 @@ pub unsafe fn launch_unsafe<A: Arguments>(
     }
 }
 
+/// Describes, checks and packs the arguments, acquires them, enqueues the kernel and finishes: with a
+/// shape that was resolved, on a stream that [`begin`] looked at.
+///
+/// No function, since handing the arguments on to one copies them.
+macro_rules! launch_resolved {
+    ($kernel:expr, $stream:expr, $dims:expr, $arguments:ident: $ty:ident) => {{
+        let (kernel, stream, dims) = ($kernel, $stream, $dims);
+        let call = Call::new(kernel, StreamRef::from(stream), dims);
+        let mut params = $arguments.check(&call)?;
+        if dims.is_empty() {
+            return Ok(());
+        }
+        if !$ty::ARRAYS {
+            // SAFETY: the parameters are those of these arguments.
+            return unsafe { $arguments.run(&call, &mut params) };
+        }
+        let settled = call.all_settled();
+        if call.mixed.get() || !settled && !is_alone(stream) {
+            let dims = dims.numbers();
+            // SAFETY: the parameters are those of these arguments.
+            return unsafe { launch_in_order(kernel, stream, dims, None, $arguments, &mut params) };
+        }
+        // SAFETY: all arrays are settled on the stream, or if some are not, cudarc orders nothing now,
+        // and what decides that is the same for the stream and for those. `Call::finish` looks again,
+        // and waits.
+        let alone = unsafe { StreamRef::from(stream).alone() };
+        let call = Call::new(kernel, alone, dims);
+        call.waits_late.set(!settled);
+        // SAFETY: the parameters are those of these arguments.
+        unsafe { $arguments.run(&call, &mut params) }
+    }};
+}
+
 /// Launches a kernel that is loaded in the stream's context.
 #[inline(always)]
 pub(crate) fn launch_loaded<A: Arguments>(
@@ -71,39 +104,16 @@ pub(crate) fn launch_loaded<A: Arguments>(
     launch: Launch<'_>,
     mut arguments: A,
 ) -> Result<(), LaunchError> {
+    let safe = <A::Declared as Declared>::Safety::SAFE;
+    begin(kernel, stream, safe, launch.dynamic_shared_mem_bytes())?;
     if launch.attributes.any() || !kernel.plain {
-        // Copies, so that only this puts them into memory.
+        // A copy, so that only this puts it into memory.
         let copy = launch;
         return launch_examined(kernel, stream, &copy, arguments);
     }
-    let safe = <A::Declared as Declared>::Safety::SAFE;
-    begin(kernel, stream, safe, launch.dynamic_shared_mem_bytes())?;
     let dims = resolve::<A::Declared>(kernel, launch)?;
-    let call = Call::new(kernel, StreamRef::from(stream), dims);
-    let mut params = arguments.check(&call)?;
-    if dims.is_empty() {
-        return Ok(());
-    }
-    if !A::ARRAYS {
-        // SAFETY: the parameters are those of these arguments.
-        return unsafe { arguments.run(&call, &mut params) };
-    }
-    let settled = call.all_settled();
-    if call.mixed.get() || !settled && !is_alone(stream) {
-        let dims = dims.numbers();
-        // SAFETY: the parameters are those of these arguments.
-        return unsafe { launch_in_order(kernel, stream, dims, None, arguments, &mut params) };
-    }
-    // SAFETY: all arrays are settled on the stream, or if some are not, cudarc orders nothing now,
-    // and what decides that is the same for the stream and for those. `Call::finish` looks again,
-    // and waits.
-    let alone = unsafe { StreamRef::from(stream).alone() };
-    let call = Call::new(kernel, alone, dims);
-    call.waits_late.set(!settled);
-    // SAFETY: the parameters are those of these arguments.
-    unsafe { arguments.run(&call, &mut params) }
+    launch_resolved!(kernel, stream, dims, arguments: A)
 }
-
 
 /// Launches a kernel with attributes, its own or those of this launch.
 #[cold]
@@ -114,49 +124,27 @@ fn launch_examined<A: Arguments>(
     launch: &Launch<'_>,
     arguments: A,
 ) -> Result<(), LaunchError> {
-    let safe = <A::Declared as Declared>::Safety::SAFE;
-    begin(kernel, stream, safe, launch.dynamic_shared_mem_bytes())?;
     let dims = resolve_examined::<A::Declared>(kernel, stream, launch)?;
     let attributes = launch.attributes.of_launch(kernel);
-    launch_with(kernel, stream, dims, &attributes, arguments)
+    launch_attributed(kernel, stream, dims, &attributes, arguments)
 }
 
-/// Launches with a shape that was resolved, on a stream that [`begin`] looked at.
+/// Launches a kernel of which all but the arguments was checked.
 #[inline(always)]
-pub(crate) fn launch_resolved<A: Arguments>(
+pub(crate) fn launch_prepared<A: Arguments>(
     kernel: &Loaded,
     stream: &CudaStream,
     dims: Dims,
     mut arguments: A,
 ) -> Result<(), LaunchError> {
-    let call = Call::new(kernel, StreamRef::from(stream), dims);
-    let mut params = arguments.check(&call)?;
-    if dims.is_empty() {
-        return Ok(());
-    }
-    if !A::ARRAYS {
-        // SAFETY: the parameters are those of these arguments.
-        return unsafe { arguments.run(&call, &mut params) };
-    }
-    let settled = call.all_settled();
-    if call.mixed.get() || !settled && !is_alone(stream) {
-        let dims = dims.numbers();
-        // SAFETY: the parameters are those of these arguments.
-        return unsafe { launch_in_order(kernel, stream, dims, None, arguments, &mut params) };
-    }
-    // SAFETY: all arrays are settled on the stream, or if some are not, cudarc orders nothing now,
-    // and what decides that is the same for the stream and for those. `Call::finish` looks again,
-    // and waits.
-    let alone = unsafe { StreamRef::from(stream).alone() };
-    let call = Call::new(kernel, alone, dims);
-    call.waits_late.set(!settled);
-    // SAFETY: the parameters are those of these arguments.
-    unsafe { arguments.run(&call, &mut params) }
+    let safe = <A::Declared as Declared>::Safety::SAFE;
+    begin(kernel, stream, safe, 0)?;
+    launch_resolved!(kernel, stream, dims, arguments: A)
 }
 
-/// As [`launch_resolved`], with attributes that were examined with the shape.
+/// As [`launch_prepared`], with attributes that were examined with the shape.
 #[inline(never)]
-pub(crate) fn launch_with<A: Arguments>(
+pub(crate) fn launch_attributed<A: Arguments>(
     kernel: &Loaded,
     stream: &CudaStream,
     dims: Dims,

@@ -6,7 +6,7 @@ use cudarc::driver::CudaStream;
 
 use crate::{
     attributes::Attributes,
-    call::{begin, launch_resolved, launch_with, resolve_examined},
+    call::{begin, launch_attributed, launch_prepared, resolve_examined},
     error::LaunchError,
     kernel::{Arguments, Declared, Kernel, Safe, Safety, Unsafe},
     launch::{Dims, Launch},
@@ -89,16 +89,16 @@ impl<D, S> Prepared<'_, D, S> {
     #[inline(always)]
     fn run<A: Arguments>(&self, arguments: A) -> Result<(), LaunchError> {
         let kernel = self.kernel.loaded();
-        begin(
-            kernel,
-            &self.stream,
-            <A::Declared as Declared>::Safety::SAFE,
-            u64::from(self.dims.shared_mem_bytes),
-        )?;
         match &self.attributes {
-            None => launch_resolved(kernel, &self.stream, self.dims, arguments),
+            None => launch_prepared(kernel, &self.stream, self.dims, arguments),
             Some(attributes) => {
-                launch_with(kernel, &self.stream, self.dims, attributes, arguments)
+                begin(
+                    kernel,
+                    &self.stream,
+                    <A::Declared as Declared>::Safety::SAFE,
+                    0,
+                )?;
+                launch_attributed(kernel, &self.stream, self.dims, attributes, arguments)
             }
         }
     }
