@@ -53,15 +53,18 @@ compile_all() {
     done
 }
 
-# compile ARCH SOURCE PTX. A source may name more flags in a line `// nvcc flags: ...`.
+# compile ARCH SOURCE PTX. A source may name more flags in a line `// nvcc flags: ...`, and in a line `// nvcc arch: sm_NN` the
+# oldest architecture that has what it uses.
 #
 # Two things would tie the PTX to the folder it is built in. The compiler puts a hash of the
 # source's absolute path into the names of internal symbols, and nvcc has no option for that path: so the steps which nvcc
 # would run are run here, with the path replaced. And `.file` names sources by absolute path: the file's name is kept.
 compile() {
-    local flags
+    local flags arch=$1 oldest
+    oldest=$(sed -n 's|^// nvcc arch: ||p' "$2")
+    if [ -n "$oldest" ] && [ "${oldest#sm_}" -gt "${arch#sm_}" ]; then arch=$oldest; fi
     read -ra flags < <(sed -n 's|^// nvcc flags: ||p' "$2") || true
-    TMPDIR=$scratch "$bin/nvcc" --dryrun -ptx "-arch=compute_${1#sm_}" -lineinfo "${flags[@]}" \
+    TMPDIR=$scratch "$bin/nvcc" --dryrun -ptx "-arch=compute_${arch#sm_}" -lineinfo "${flags[@]}" \
         -o "$scratch/out.ptx" "$2" 2> "$scratch/dryrun" || { cat "$scratch/dryrun" >&2; exit 1; }
     sed -nE -e "s|(--orig_src_path_name) \"[^\"]*\"|\1 \"kernels/$2\"|" -e 's/^#\$ (gcc |"\$CICC_PATH)/\1/p' \
         "$scratch/dryrun" > "$scratch/steps"
@@ -96,7 +99,7 @@ check() {
         fi
     done
     [ "$failed" -eq 0 ] || { echo "the check failed; kernels/build.sh writes a missing or stale .ptx"; exit 1; }
-    echo "every .ptx is what its .cu gives, and assembles for sm_75 and sm_90"
+    echo "every .ptx is what its .cu gives, and assembles for those of sm_75 and sm_90 that it is for"
 }
 
 same_as_committed() {
@@ -110,8 +113,11 @@ same_as_committed() {
 }
 
 assembles() {
-    local arch
+    local arch target
+    target=$(sed -n 's|^\.target sm_\([0-9]*\).*|\1|p' "$1")
     for arch in sm_75 sm_90; do
+        # PTX of an architecture is for that one and later ones.
+        [ "$target" -le "${arch#sm_}" ] || continue
         "$bin/ptxas" "-arch=$arch" -o "$scratch/out.cubin" "$1" || { echo "kernels/$1 does not assemble for $arch"; return 1; }
     done
 }

@@ -106,7 +106,20 @@ impl Driver {
 }
 
 impl Call {
-    fn record(&mut self, handle: usize, stream: usize, external: bool) -> Answer {
+    /// An event that a launch records is of the stream's context, and has no times.
+    pub(crate) fn check_event_of_launch(&mut self, handle: usize, stream: usize) -> Answer {
+        let key = self.stream(stream)?;
+        let event = self.event(handle)?;
+        if event.context != self.get_stream(key)?.context {
+            return Err(Code::INVALID_HANDLE);
+        }
+        if event.flags & (DISABLE_TIMING | INTERPROCESS) != DISABLE_TIMING {
+            return Err(Code::INVALID_VALUE);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn record(&mut self, handle: usize, stream: usize, external: bool) -> Answer {
         let event_context = self.event(handle)?.context;
         let key = self.stream(stream)?;
         let context = self.get_stream(key)?.context;

@@ -457,6 +457,8 @@ pub(crate) struct Attribute {
 const IGNORE: u32 = 0;
 const COOPERATIVE: u32 = 2;
 const CLUSTER_DIMENSION: u32 = 4;
+const PROGRAMMATIC_EVENT: u32 = 7;
+const LAUNCH_COMPLETION_EVENT: u32 = 12;
 /// Attributes that only say how fast something is to be: access policy, synchronisation policy, cluster
 /// scheduling, overlap with the kernel before, priority, memory domains, carve-out.
 const PREFERENCES: [u32; 8] = [1, 3, 5, 6, 8, 9, 10, 14];
@@ -479,11 +481,29 @@ impl LaunchConfig {
                     let [x, y, z, ..] = attribute.value;
                     shape.cluster = Some([x, y, z]);
                 }
+                // What is recorded before a kernel has ended may be recorded later.
+                PROGRAMMATIC_EVENT | LAUNCH_COMPLETION_EVENT => {}
                 id if PREFERENCES.contains(&id) => {}
                 _ => return Err(Code::NOT_SUPPORTED),
             }
         }
         Ok(shape)
+    }
+
+    /// The events that the launch records.
+    fn events(&self) -> Answer<Vec<usize>> {
+        let mut events = Vec::new();
+        for index in 0..self.count as usize {
+            let Attribute { id, value, .. } = self.attributes.at(index)?;
+            if id == PROGRAMMATIC_EVENT || id == LAUNCH_COMPLETION_EVENT {
+                let [low, high, flags, ..] = value;
+                if flags != 0 {
+                    return Err(Code::INVALID_VALUE);
+                }
+                events.push(low as usize | (high as usize) << 32);
+            }
+        }
+        Ok(events)
     }
 }
 
@@ -518,6 +538,14 @@ driver_api! {
     fn cuLaunchKernelEx | cuLaunchKernelEx_ptsz(call, config: In<LaunchConfig>, function: usize, array: In<Host>, extra: In<usize>) {
         let config = config.get()?;
         let shape = config.shape()?;
-        call.launch(function, shape, Arguments { array, extra }, config.stream)
+        let events = config.events()?;
+        for event in &events {
+            call.check_event_of_launch(*event, config.stream)?;
+        }
+        call.launch(function, shape, Arguments { array, extra }, config.stream)?;
+        for event in events {
+            call.record(event, config.stream, false)?;
+        }
+        Ok(())
     }
 }
