@@ -7,6 +7,7 @@
 mod support;
 
 mod arguments;
+mod attributes;
 mod borrowed;
 mod capture;
 mod contexts;
@@ -19,8 +20,10 @@ mod geometry;
 mod kernels;
 mod loading;
 mod modules;
+mod occupancy;
 mod order;
 mod own_arrays;
+mod prepared;
 mod shared_memory;
 mod streams;
 mod structs;

@@ -1,0 +1,594 @@
+//! Does each launch attribute take effect, and is one that is not possible refused before the driver?
+//!
+//! What shows in times alone is measured on a GPU: the emulator may run one kernel after another, and
+//! its clocks are those of single kernels.
+
+use std::sync::Arc;
+
+use gridcall::{
+    AttributeError, Cluster, Launch, LaunchError, LaunchErrorKind, MemSyncDomain, Trigger, cover,
+    cudarc::driver::{CudaContext, CudaStream, sys},
+    kernel,
+};
+
+use crate::support::{Device, say};
+
+#[kernel(ptx = "../kernels/cooperative.ptx")]
+unsafe extern "C" {
+    /// `a` rotated by `rounds`; in `b`, if that is odd
+    #[cooperative]
+    #[rank(1)]
+    #[requires(n >= 1, rounds >= 0, a.len() >= n, b.len() >= n)]
+    safe fn rotate(a: &mut [i32], b: &mut [i32], n: i32, rounds: i32);
+}
+
+#[kernel(ptx = "../kernels/clusters.ptx")]
+unsafe extern "C" {
+    #[requires(out.len() >= grid.blocks() * 4)]
+    safe fn cluster_shape(out: &mut [u32]);
+
+    #[name("cluster_shape")]
+    #[cluster(2, 2)]
+    #[requires(out.len() >= grid.blocks() * 4)]
+    safe fn cluster_shape_2_2(out: &mut [u32]);
+
+    #[requires(x.len() >= grid.x * block.x, y.len() >= grid.x * block.x)]
+    #[requires(shared_mem_bytes >= block.x * 4, block.threads() == block.x, grid.blocks() == grid.x)]
+    safe fn ring(x: &[i32], y: &mut [i32]);
+
+    #[requires(x.len() >= grid.x * block.x, y.len() >= grid.x * block.x)]
+    #[requires(shared_mem_bytes >= block.x * 4, block.threads() == block.x, grid.blocks() == grid.x)]
+    safe fn pair(x: &[i32], y: &mut [i32]);
+
+    #[requires(x.len() >= grid.x * block.x, y.len() >= grid.x * block.x)]
+    #[requires(shared_mem_bytes >= block.x * 4, block.threads() == block.x, grid.blocks() == grid.x)]
+    safe fn quad(x: &[i32], y: &mut [i32]);
+}
+
+#[kernel(ptx = "../kernels/handwritten/explicit_cluster.ptx")]
+unsafe extern "C" {
+    #[requires(y.len() >= grid.x, grid.blocks() == grid.x, block.threads() == 1)]
+    safe fn any_cluster(y: &mut [i32]);
+}
+
+#[kernel(ptx = "../kernels/dependent.ptx")]
+unsafe extern "C" {
+    /// y ← 1, 2, .. after so many nanoseconds
+    #[requires(grid.blocks() == 1, block.threads() == block.x, y.len() >= n, times.len() >= 2)]
+    safe fn first(y: &mut [i32], times: &mut [i64], n: i32, duration: i64);
+
+    /// y ← 2 x
+    #[requires(grid.blocks() == 1, block.threads() == block.x, x.len() >= n, y.len() >= n, times.len() >= 2)]
+    safe fn second(x: &[i32], y: &mut [i32], times: &mut [i64], n: i32);
+
+    /// When each block began; each then takes so many nanoseconds
+    #[requires(grid.blocks() == grid.x, block.threads() == block.x, times.len() >= grid.x)]
+    safe fn stamp(times: &mut [i64], duration: i64);
+}
+
+/// The stamps of a launch that somebody else orders.
+#[kernel(ptx = "../kernels/dependent.ptx")]
+#[name("stamp")]
+unsafe fn stamp_into(times: &mut [i64], duration: i64);
+
+const MILLISECOND: i64 = 1_000_000;
+
+/// Whether kernels run at the same time and at their own speed.
+fn is_gpu(device: &Device) -> bool {
+    !device.name().unwrap().contains("emulat")
+}
+
+fn has_clusters(device: &Device, test: &str) -> bool {
+    let has = device.compute_capability().unwrap() >= (9, 0);
+    if !has {
+        say(&format!("{test}: not run, as the device has no clusters"));
+    }
+    has
+}
+
+macro_rules! needs_clusters {
+    ($device:expr) => {
+        if !has_clusters(&$device, this_test!()) {
+            return;
+        }
+    };
+}
+
+fn attribute(result: Result<(), LaunchError>) -> String {
+    let error = result.expect_err("the attribute is impossible");
+    match error.kind() {
+        LaunchErrorKind::Attribute(error) => error.to_string(),
+        _ => panic!("{error}"),
+    }
+}
+
+fn ints(n: i32) -> Vec<i32> {
+    (0..n).collect()
+}
+
+#[test]
+fn the_blocks_of_a_cooperative_grid_wait_for_each_other() {
+    let device = device!();
+    let stream = device.default_stream();
+    let kernel = rotate::load(&device).unwrap();
+    let multiprocessors = device
+        .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        .unwrap()
+        .unsigned_abs();
+    let each = kernel.max_active_blocks_per_multiprocessor(256, 0).unwrap();
+    let rounds = if is_gpu(&device) { 501 } else { 3 };
+    let n = 100_003;
+    for blocks in [1, multiprocessors, multiprocessors * each] {
+        let mut a = stream.clone_htod(&ints(n)).unwrap();
+        let mut b = stream.alloc_zeros::<i32>(100_003).unwrap();
+        rotate(&stream, (blocks, 256), &mut a, &mut b, n, rounds).unwrap();
+        let mut expected = ints(n);
+        expected.rotate_left(rounds.unsigned_abs() as usize);
+        assert!(
+            stream.clone_dtoh(&b).unwrap() == expected,
+            "{blocks} blocks"
+        );
+    }
+}
+
+#[test]
+fn a_cooperative_grid_that_does_not_fit_is_refused_with_numbers() {
+    let device = device!();
+    let stream = device.default_stream();
+    let kernel = rotate::load(&device).unwrap();
+    let multiprocessors = device
+        .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        .unwrap()
+        .unsigned_abs();
+    let each = kernel.max_active_blocks_per_multiprocessor(512, 0).unwrap();
+    let most = multiprocessors * each;
+    let mut a = stream.clone_htod(&[1, 2]).unwrap();
+    let mut b = stream.alloc_zeros::<i32>(2).unwrap();
+    let error = rotate(&stream, (most + 1, 512), &mut a, &mut b, 2, 1).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "kernel `rotate`: a cooperative grid of {} blocks cannot run at a time; with 512 threads \
+             and 0 bytes of dynamic shared memory a block this device runs {most}: {each} on each of \
+             {multiprocessors} multiprocessors; launch at most so many, and let each do more",
+            most + 1
+        )
+    );
+    // Shared memory counts, also when the answer for none is known.
+    let full = Launch::new(multiprocessors * 2, 512)
+        .shared_mem_bytes(kernel.max_dynamic_shared_mem_bytes() / 2 + 1024);
+    let refused = attribute(rotate(&stream, full, &mut a, &mut b, 2, 1));
+    assert!(refused.contains(": 1 on each of"), "{refused}");
+    assert_eq!(stream.clone_dtoh(&b).unwrap(), [0, 0]);
+    rotate(&stream, (most, 512), &mut a, &mut b, 2, 1).unwrap();
+    assert_eq!(stream.clone_dtoh(&b).unwrap(), [2, 1]);
+}
+
+#[test]
+fn the_blocks_of_a_cluster_reach_each_others_memory() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.default_stream();
+    let x = stream.clone_htod(&ints(64 * 48)).unwrap();
+    for size in [1, 2, 3, 4, 8] {
+        let mut y = stream.alloc_zeros::<i32>(64 * 48).unwrap();
+        let launch = Launch::new(48, 64).shared::<i32>(64).cluster(size);
+        ring(&stream, launch, &x, &mut y).unwrap();
+        let expected: Vec<i32> = ints(64 * 48)
+            .into_iter()
+            .map(|i| {
+                let (block, thread) = (i.unsigned_abs() / 64, i % 64);
+                let next = block / size * size + (block + 1) % size;
+                next.cast_signed() * 64 + thread
+            })
+            .collect();
+        assert_eq!(
+            stream.clone_dtoh(&y).unwrap(),
+            expected,
+            "clusters of {size}"
+        );
+    }
+}
+
+#[test]
+fn a_kernel_compiled_for_clusters_has_them_unasked() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.default_stream();
+    let x = stream.clone_htod(&ints(4 * 32)).unwrap();
+    let mut y = stream.alloc_zeros::<i32>(4 * 32).unwrap();
+    let launch = Launch::new(4, 32).shared::<i32>(32);
+    let expected: Vec<i32> = ints(4 * 32).into_iter().map(|i| i ^ 32).collect();
+    for launch in [launch, launch.cluster(2)] {
+        stream.memset_zeros(&mut y).unwrap();
+        pair(&stream, launch, &x, &mut y).unwrap();
+        assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
+    }
+    // What is covered is of whole clusters: three blocks become four.
+    stream.memset_zeros(&mut y).unwrap();
+    let launch = cover(3 * 32).block(32).shared::<i32>(32);
+    pair(&stream, launch, &x, &mut y).unwrap();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
+    pair(&stream, cover(0).shared::<i32>(256), &x, &mut y).unwrap();
+    let error = pair(&stream, Launch::new(3, 32).shared::<i32>(32), &x, &mut y).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "kernel `pair`: a grid of (3, 1, 1) is not of whole clusters of (2, 1, 1); make each axis a \
+         multiple, or use `cover`, which does"
+    );
+    assert_eq!(
+        attribute(pair(&stream, launch.cluster(4), &x, &mut y)),
+        "the launch asks for clusters of (4, 1, 1), the kernel is compiled for (.reqnctapercluster) \
+         (2, 1, 1)"
+    );
+}
+
+/// The cluster and the rank that each block saw.
+fn shapes(stream: &Arc<CudaStream>, launch: Launch<'static>, blocks: usize) -> Vec<[u32; 4]> {
+    let mut out = stream.alloc_zeros::<u32>(4 * blocks).unwrap();
+    cluster_shape(stream, launch, &mut out).unwrap();
+    let seen = stream.clone_dtoh(&out).unwrap();
+    seen.chunks_exact(4)
+        .map(|four| [four[0], four[1], four[2], four[3]])
+        .collect()
+}
+
+#[test]
+fn a_cluster_has_the_shape_it_was_asked_for() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.default_stream();
+    assert_eq!(
+        shapes(&stream, Launch::new(2, 1).cluster(1), 2),
+        [[1, 1, 1, 0]; 2]
+    );
+    assert_eq!(
+        shapes(&stream, Launch::new((2, 2), 1).cluster((2, 2)), 4),
+        [[2, 2, 1, 0], [2, 2, 1, 1], [2, 2, 1, 2], [2, 2, 1, 3]]
+    );
+    assert_eq!(
+        shapes(&stream, Launch::new((1, 2, 2), 1).cluster((1, 2, 2)), 4),
+        [[1, 2, 2, 0], [1, 2, 2, 1], [1, 2, 2, 2], [1, 2, 2, 3]]
+    );
+    // A declared cluster needs no asking, and a cover of it is whole.
+    let mut out = stream.alloc_zeros::<u32>(4 * 8).unwrap();
+    cluster_shape_2_2(&stream, cover((3, 2)).block(1), &mut out).unwrap();
+    let ranks: Vec<u32> = stream
+        .clone_dtoh(&out)
+        .unwrap()
+        .chunks_exact(4)
+        .map(|four| {
+            assert_eq!(four[..3], [2, 2, 1]);
+            four[3]
+        })
+        .collect();
+    assert_eq!(ranks, [0, 1, 0, 1, 2, 3, 2, 3]);
+    assert_eq!(
+        attribute(cluster_shape_2_2(
+            &stream,
+            cover((4, 4)).cluster((4, 1)),
+            &mut out
+        )),
+        "the launch asks for clusters of (4, 1, 1), the kernel declares #[cluster] as (2, 2, 1)"
+    );
+    // The contract sees the grid that is launched.
+    let error = cluster_shape_2_2(&stream, cover((5, 2)).block(1), &mut out).unwrap_err();
+    assert!(error.to_string().contains("grid is (6, 2, 1)"), "{error}");
+}
+
+#[test]
+fn a_kernel_that_names_no_cluster_but_needs_one_says_so() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.default_stream();
+    let mut y = stream.alloc_zeros::<i32>(4).unwrap();
+    assert_eq!(
+        attribute(any_cluster(&stream, (4, 1), &mut y)),
+        "the kernel is compiled to be launched in clusters (.explicitcluster) of a size that it does \
+         not say; add `.cluster(..)` to the launch, or declare #[cluster(..)]"
+    );
+    any_cluster(&stream, Launch::new(4, 1).cluster(4), &mut y).unwrap();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), [4; 4]);
+}
+
+#[test]
+fn impossible_clusters_are_ours_to_tell() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.default_stream();
+    let x = stream.clone_htod(&ints(64)).unwrap();
+    let mut y = stream.alloc_zeros::<i32>(64).unwrap();
+    let launch = Launch::new(8, 8).shared::<i32>(8);
+    for (cluster, expected) in [
+        (
+            Cluster::from(8),
+            "a cluster of (8, 1, 1) has 8 blocks, the kernel is compiled for at most 4 (.maxclusterrank)",
+        ),
+        (Cluster::from((0, 2)), "cluster.x is 0"),
+        (
+            Cluster::from(3),
+            "a grid of (8, 1, 1) is not of whole clusters of (3, 1, 1); make each axis a multiple, or use `cover`, which does",
+        ),
+    ] {
+        assert_eq!(
+            attribute(quad(&stream, launch.cluster(cluster), &x, &mut y)),
+            expected
+        );
+    }
+    assert_eq!(
+        attribute(ring(&stream, launch.cluster(32), &x, &mut y)),
+        "a cluster of (32, 1, 1) has 32 blocks, a device runs at most 16"
+    );
+    quad(&stream, launch.cluster(4), &x, &mut y).unwrap();
+    assert_eq!(stream.clone_dtoh(&y).unwrap()[..8], ints(16)[8..]);
+}
+
+#[test]
+fn a_cluster_that_fits_nowhere_is_refused() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.default_stream();
+    let kernel = ring::load(&device).unwrap();
+    // Sixteen blocks with all shared memory each: no part of a device has so many multiprocessors
+    // to spare, or it runs them.
+    let n = 16 * 1024;
+    let x = stream.clone_htod(&ints(n)).unwrap();
+    let mut y = stream.alloc_zeros::<i32>(16 * 1024).unwrap();
+    let most = kernel.max_dynamic_shared_mem_bytes();
+    let launch = Launch::new(16, 1024).shared_mem_bytes(most).cluster(16);
+    match ring(&stream, launch, &x, &mut y) {
+        Ok(()) => {
+            let expected: Vec<i32> = ints(n).into_iter().map(|i| (i + 1024) % n).collect();
+            assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
+        }
+        Err(error) => assert!(
+            matches!(
+                error.kind(),
+                LaunchErrorKind::Attribute(AttributeError::ClusterDoesNotFit { .. })
+            ),
+            "{error}"
+        ),
+    }
+    // More than eight are not portable, and opted in to.
+    let launch = Launch::new(16, 32).shared::<i32>(32).cluster(16);
+    ring(&stream, launch, &x, &mut y).unwrap();
+    stream.synchronize().unwrap();
+}
+
+#[test]
+fn a_dependent_launch_begins_before_the_one_in_front_ends() {
+    let device = device!(alone);
+    needs_clusters!(device);
+    // One stream, so that nothing is recorded between the launches.
+    let stream = device.default_stream();
+    let mut between = stream.alloc_zeros::<i32>(1000).unwrap();
+    let mut y = stream.alloc_zeros::<i32>(1000).unwrap();
+    let mut times = [(); 2].map(|()| stream.alloc_zeros::<i64>(2).unwrap());
+    let expected: Vec<i32> = (1..=1000).map(|i| 2 * i).collect();
+    let launch = Launch::new(1, 128);
+    for (overlaps, launch) in [
+        (false, launch),
+        (true, launch.programmatic_stream_serialization()),
+    ] {
+        let [of_first, of_second] = &mut times;
+        stream.memset_zeros(&mut between).unwrap();
+        let duration = 20 * MILLISECOND;
+        first(&stream, (1, 128), &mut between, of_first, 1000, duration).unwrap();
+        second(&stream, launch, &between, &mut y, of_second, 1000).unwrap();
+        assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
+        let ended = stream.clone_dtoh(of_first).unwrap()[1];
+        let [began, waited] = stream.clone_dtoh(of_second).unwrap()[..] else {
+            panic!("two times")
+        };
+        if is_gpu(&device) {
+            let early = ended - began;
+            say(&format!(
+                "{}: began {early} ns before the one in front ended, went on {} ns after",
+                if overlaps {
+                    "dependent launch"
+                } else {
+                    "launch"
+                },
+                waited - ended
+            ));
+            assert!(waited >= ended, "the wait came back before the first ended");
+            assert_eq!(early > 10 * MILLISECOND, overlaps, "{early} ns early");
+        }
+    }
+}
+
+#[test]
+fn a_kernel_that_never_waits_may_not_begin_early() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.default_stream();
+    let mut times = stream.alloc_zeros::<i64>(1).unwrap();
+    let launch = Launch::new(1, 32).programmatic_stream_serialization();
+    assert_eq!(
+        attribute(stamp(&stream, launch, &mut times, 0)),
+        "the launch asks for programmatic stream serialization, but the kernel's code has no \
+         `griddepcontrol.wait` that is known, so it could run before what it reads is written; call \
+         cudaGridDependencySynchronize() in the kernel, or declare it `unsafe fn`"
+    );
+    // SAFETY: there is room for one stamp, and nobody else uses it.
+    unsafe { stamp_into(&stream, launch, &mut times, 0) }.unwrap();
+    assert!(stream.clone_dtoh(&times).unwrap()[0] > 0);
+}
+
+/// When a kernel that waits for the event began, and when the one that records it ended.
+fn stamp_behind(
+    device: &Device,
+    record: impl for<'e> Fn(Launch<'static>, &'e gridcall::cudarc::driver::CudaEvent) -> Launch<'e>,
+) -> (i64, i64) {
+    let (stream, other) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+    let mut y = stream.alloc_zeros::<i32>(10).unwrap();
+    let mut of_first = stream.alloc_zeros::<i64>(2).unwrap();
+    let mut times = other.alloc_zeros::<i64>(1).unwrap();
+    stream.synchronize().unwrap();
+    other.synchronize().unwrap();
+    // Loading may wait for kernels that run.
+    stamp(&other, (1, 32), &mut times, 0).unwrap();
+    let event = device.new_event(None).unwrap();
+    let launch = record(Launch::new(1, 32), &event);
+    first(&stream, launch, &mut y, &mut of_first, 10, 20 * MILLISECOND).unwrap();
+    other.wait(&event).unwrap();
+    drop(event);
+    stamp(&other, (1, 32), &mut times, 0).unwrap();
+    let began = other.clone_dtoh(&times).unwrap()[0];
+    let ended = stream.clone_dtoh(&of_first).unwrap()[1];
+    (began, ended)
+}
+
+#[test]
+fn events_of_a_launch_are_recorded_before_it_ends() {
+    let device = device!(alone);
+    needs_clusters!(device);
+    let kinds: [(&str, fn(&Device) -> (i64, i64)); 3] = [
+        ("launch completion", |device| {
+            stamp_behind(device, |launch, event| {
+                launch.launch_completion_event(event)
+            })
+        }),
+        ("programmatic, block start", |device| {
+            stamp_behind(device, |launch, event| {
+                launch.programmatic_event(event, Trigger::BlockStart)
+            })
+        }),
+        ("programmatic, launch dependents", |device| {
+            stamp_behind(device, |launch, event| {
+                launch.programmatic_event(event, Trigger::LaunchDependents)
+            })
+        }),
+    ];
+    for (kind, stamps) in kinds {
+        let (began, ended) = stamps(&device);
+        assert!(began > 0 && ended > 0, "{kind}");
+        if is_gpu(&device) {
+            let early = ended - began;
+            say(&format!(
+                "{kind} event: who waited began {early} ns before the kernel ended"
+            ));
+            assert!(early > 10 * MILLISECOND, "{kind}: {early} ns early");
+        }
+    }
+}
+
+#[test]
+fn an_event_with_times_or_of_another_context_is_refused() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.default_stream();
+    let mut times = stream.alloc_zeros::<i64>(1).unwrap();
+    let timed = device
+        .new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT))
+        .unwrap();
+    let launch = Launch::new(1, 32).launch_completion_event(&timed);
+    let error = stamp(&stream, launch, &mut times, 0).unwrap_err();
+    let text = error.to_string();
+    for part in [
+        "cuLaunchKernelEx failed: CUDA_ERROR_INVALID_VALUE (1)",
+        "it was launched with a launch-completion event (CUDA 12.3; one made without timing",
+        "1 blocks of 32 threads",
+        "the device has compute capability",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert_eq!(stream.clone_dtoh(&times).unwrap(), [0]);
+}
+
+#[test]
+fn a_launch_of_greater_priority_overtakes() {
+    let device = device!(alone);
+    needs_clusters!(device);
+    let multiprocessors = device
+        .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        .unwrap()
+        .unsigned_abs();
+    let kernel = stamp::load(&device).unwrap();
+    let each = kernel
+        .max_active_blocks_per_multiprocessor(1024, 0)
+        .unwrap();
+    // Blocks that fill the device ten times over.
+    let blocks = if is_gpu(&device) {
+        10 * multiprocessors * each
+    } else {
+        4
+    };
+    let overtaken = |launch: Launch<'static>| {
+        let (stream, other) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+        let mut crowd = stream.alloc_zeros::<i64>(blocks as usize).unwrap();
+        let mut times = other.alloc_zeros::<i64>(1).unwrap();
+        stream.synchronize().unwrap();
+        other.synchronize().unwrap();
+        stamp(&stream, (blocks, 1024), &mut crowd, 2 * MILLISECOND).unwrap();
+        stamp(&other, launch, &mut times, 0).unwrap();
+        let began = other.clone_dtoh(&times).unwrap()[0];
+        let crowd = stream.clone_dtoh(&crowd).unwrap();
+        assert!(began > 0 && crowd.iter().all(|&began| began > 0));
+        crowd.iter().filter(|&&other| other > began).count()
+    };
+    let launch = Launch::new(1, 1024);
+    let (equal, greater) = (overtaken(launch), overtaken(launch.priority(-5)));
+    if is_gpu(&device) {
+        say(&format!(
+            "of {blocks} blocks, a launch of equal priority overtook {equal}, of the greatest {greater}"
+        ));
+        assert!(
+            greater > equal + blocks as usize / 4,
+            "{greater} and {equal}"
+        );
+    }
+}
+
+#[test]
+fn a_priority_that_there_is_not_is_refused() {
+    let device = device!();
+    let stream = device.default_stream();
+    let (least, greatest) = priorities(&device);
+    let mut a = stream.clone_htod(&[1, 2]).unwrap();
+    let mut b = stream.alloc_zeros::<i32>(2).unwrap();
+    for asked in [greatest - 1, least + 1] {
+        let launch = Launch::new(1, 32).priority(asked);
+        assert_eq!(
+            attribute(rotate(&stream, launch, &mut a, &mut b, 2, 1)),
+            format!(
+                "priority {asked} is not between {least}, the least, and {greatest}, the greatest"
+            )
+        );
+    }
+    let launch = Launch::new(1, 32).priority(least);
+    rotate(&stream, launch, &mut a, &mut b, 2, 1).unwrap();
+    assert_eq!(stream.clone_dtoh(&b).unwrap(), [2, 1]);
+}
+
+fn priorities(device: &Arc<CudaContext>) -> (i32, i32) {
+    device.bind_to_thread().unwrap();
+    let (mut least, mut greatest) = (0, 0);
+    // SAFETY: both places take an answer, and a context is current.
+    let code = unsafe { sys::cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest) };
+    code.result().unwrap();
+    (least, greatest)
+}
+
+#[test]
+fn all_attributes_go_together() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.default_stream();
+    let event = device.new_event(None).unwrap();
+    let x = stream.clone_htod(&ints(64)).unwrap();
+    let mut y = stream.alloc_zeros::<i32>(64).unwrap();
+    for domain in [MemSyncDomain::Default, MemSyncDomain::Remote] {
+        let launch = Launch::new(2, 32)
+            .shared::<i32>(32)
+            .cluster(2)
+            .cooperative()
+            .priority(0)
+            .mem_sync_domain(domain)
+            .launch_completion_event(&event);
+        ring(&stream, launch, &x, &mut y).unwrap();
+        event.synchronize().unwrap();
+        let expected: Vec<i32> = ints(64).into_iter().map(|i| i ^ 32).collect();
+        assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
+    }
+}
