@@ -302,8 +302,8 @@ fn launches_take_attributes() {
     assert_eq!(launch(c"bounds2", 16, &mut [cluster(16)]), 912);
     assert_eq!(launch(c"cluster2", 4, &mut []), SUCCESS);
     assert_eq!(launch(c"cluster2", 4, &mut [cluster(4)]), 912);
-    let event = attribute(Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, [0, 0, 0]);
-    assert_eq!(launch(c"bounds2", 1, &mut [event]), 801);
+    let unknown = attribute(Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, [0, 0, 0]);
+    assert_eq!(launch(c"bounds2", 1, &mut [unknown]), 400);
     assert_eq!(cu!(cuCtxSynchronize()), SUCCESS);
     assert_eq!(word(pointer), 1.0f32.to_bits());
     let (mut clusters, mut attributes) = (0, [cluster(2)]);
@@ -320,5 +320,49 @@ fn launches_take_attributes() {
         &raw const config
     ));
     assert_eq!((code, clusters), (SUCCESS, 8));
-    let _ = INVALID_VALUE;
+}
+
+#[test]
+fn launches_record_events() {
+    use sys::{CUevent_flags as Flags, CUlaunchAttributeID as Id};
+    let (_device, context) = fresh();
+    let library = load(CLUSTERS);
+    let (mut kernel, mut function) = (null_mut(), null_mut());
+    let name = c"bounds2";
+    assert_eq!(
+        cu!(cuLibraryGetKernel(&raw mut kernel, library, name.as_ptr())),
+        SUCCESS
+    );
+    assert_eq!(cu!(cuKernelGetFunction(&raw mut function, kernel)), SUCCESS);
+    let mut pointer = allocate(4);
+    let mut arguments = [(&raw mut pointer).cast()];
+    let stream = context.new_stream().unwrap();
+    for id in [
+        Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
+        Id::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT,
+    ] {
+        let mut launch = |event: sys::CUevent| {
+            let handle = event.expose_provenance() as u64;
+            let words = [handle as u32, (handle >> 32) as u32, 0];
+            let mut attributes = [attribute(id, words)];
+            let mut config = one_thread(&mut attributes);
+            config.hStream = stream.cu_stream();
+            cu!(cuLaunchKernelEx(
+                &raw const config,
+                function,
+                arguments.as_mut_ptr(),
+                null_mut()
+            ))
+        };
+        let event = context.new_event(None).unwrap();
+        assert!(event.is_complete());
+        assert_eq!(launch(event.cu_event()), SUCCESS);
+        // Nothing runs before somebody waits for it.
+        assert!(!event.is_complete());
+        event.synchronize().unwrap();
+        assert_eq!(word(pointer), 1.0f32.to_bits());
+        let timed = context.new_event(Some(Flags::CU_EVENT_DEFAULT)).unwrap();
+        assert_eq!(launch(timed.cu_event()), INVALID_VALUE);
+    }
+    stream.synchronize().unwrap();
 }

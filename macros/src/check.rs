@@ -369,9 +369,10 @@ impl<'p> Subject<'_, 'p> {
             report.error(
                 &rank.number,
                 format!(
-                    "the kernel at {place} is compiled for blocks of {x} x {y} x {z} alone (`.reqntid`), which \
-                     extend beyond {} of its axes",
-                    rank.axes
+                    "the kernel at {place} is compiled for blocks of {x} x {y} x {z} alone (`.reqntid`), along \
+                     more axes than #[rank({})]: write `#[rank({})]`",
+                    rank.axes,
+                    if z > 1 { 3 } else { 2 }
                 ),
             );
         }
@@ -522,8 +523,8 @@ fn check_within_rank(rank: &Rank, name: &str, extents: Option<&Extents>, report:
         report.error(
             &extents.tokens,
             format!(
-                "a {name} beyond {} of the axes, and the kernel is declared #[rank({})]",
-                rank.axes, rank.axes
+                "the {name} extends along more axes than #[rank({})]: change one of the two",
+                rank.axes
             ),
         );
     }

@@ -62,8 +62,8 @@ fn a_kernel_is_a_function_and_a_struct() {
     assert_has(
         &text,
         &[
-            "pub fn saxpy( stream: &::gridcall::cudarc::driver::CudaStream, \
-             launch: impl ::core::convert::Into<::gridcall::Launch>, n: u32, a: f32, \
+            "pub fn saxpy<'__e>( stream: &::gridcall::cudarc::driver::CudaStream, \
+             launch: impl ::core::convert::Into<::gridcall::Launch<'__e>>, n: u32, a: f32, \
              x: &(impl ::gridcall::AsDeviceView<f32> + ?::core::marker::Sized), \
              y: &mut (impl ::gridcall::AsDeviceViewMut<f32> + ?::core::marker::Sized), ) \
              -> ::core::result::Result<(), ::gridcall::LaunchError>",
@@ -166,7 +166,7 @@ fn a_kernel_without_ptx_is_laid_out_by_its_types() {
             "check_safe::<Grid>(\"k\", 1, \"g\", \"Grid\", false)",
         ],
     );
-    assert_lacks(&text, &["fn k(", "fn load(", "fn launch("]);
+    assert_lacks(&text, &["fn k(", "fn load(", "fn launch"]);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn what_is_not_needed_is_left_out() {
     assert_has(
         &text,
         &[
-            "fn nothing( stream",
+            "fn nothing<'__e>( stream",
             "Params::<0>::zeroed();",
             "const ARRAYS: ::core::primitive::bool = false;",
         ],
@@ -231,8 +231,8 @@ fn an_unsafe_kernel_is_unsafe_everywhere() {
         assert_has(
             &text,
             &[
-                "unsafe fn zero(",
-                "unsafe fn launch(",
+                "unsafe fn zero<'__e>(",
+                "unsafe fn launch<'__e>(",
                 "unsafe { zero { y }.launch(stream, launch) }",
                 "type Safety = ::gridcall::Unsafe;",
                 "unsafe { ::gridcall::__private::launch_unsafe(self, stream,",
@@ -408,7 +408,7 @@ fn a_wrong_kernel_is_outlined_and_others_are_whole() {
         &text,
         &[
             "::core::compile_error!",
-            "fn relu( stream",
+            "fn relu<'__e>( stream",
             "n: impl ::core::marker::Sized, )",
             "struct relu< __X0: ::gridcall::AsDeviceViewMut<f32> = ::gridcall::__private::NoView, \
              __X1: ::core::marker::Sized = (), >",

@@ -1,0 +1,9 @@
+use gridcall::kernel;
+
+#[kernel(ptx = "kernels/clusters.ptx")]
+unsafe extern "C" {
+    #[cluster(4, 2)]
+    unsafe fn quad(x: &[i32], y: &mut [i32]);
+}
+
+fn main() {}
