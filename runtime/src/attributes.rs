@@ -166,7 +166,7 @@ impl<'e> Attributes<'e> {
     }
 
     /// In the driver's form.
-    pub(crate) fn to_sys(&self) -> SysAttributes {
+    pub(crate) fn to_sys(self) -> SysAttributes {
         let mut list = SysAttributes {
             list: [SysAttribute::IGNORE; SysAttributes::MOST],
             count: 0,
@@ -255,8 +255,7 @@ impl SysAttributes {
     }
 
     pub(crate) fn count(&self) -> c_uint {
-        // At most as many as there are kinds.
-        self.count as c_uint
+        c_uint::try_from(self.as_slice().len()).unwrap_or(0)
     }
 
     fn push(&mut self, id: c_uint) -> &mut SysValue {

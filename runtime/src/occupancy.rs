@@ -213,12 +213,12 @@ impl Loaded {
 
 /// So many threads along one, two or three axes: in two and three, whole warps side by side.
 fn arrange(threads: u32, rank: usize) -> Block {
-    if threads % 32 != 0 || rank == 1 {
+    if !threads.is_multiple_of(32) || rank == 1 {
         return Block::from(threads);
     }
     match rank {
         2 => Block::from((32, threads / 32)),
-        _ if threads % 64 == 0 => Block::from((8, 8, threads / 64)),
+        _ if threads.is_multiple_of(64) => Block::from((8, 8, threads / 64)),
         _ => Block::from((8, 4, threads / 32)),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gridcall::{
     AttributeError, Cluster, Launch, LaunchError, LaunchErrorKind, MemSyncDomain, Trigger, cover,
-    cudarc::driver::{CudaContext, CudaStream, sys},
+    cudarc::driver::{CudaContext, CudaEvent, CudaStream, sys},
     kernel,
 };
 
@@ -416,9 +416,14 @@ fn a_kernel_that_never_waits_may_not_begin_early() {
 }
 
 /// When a kernel that waits for the event began, and when the one that records it ended.
-fn stamp_behind(
+///
+/// What is recorded by a programmatic event, a waiting kernel begins behind only if it is a dependent
+/// launch.
+fn stamp_behind<'e>(
     device: &Device,
-    record: impl for<'e> Fn(Launch<'static>, &'e gridcall::cudarc::driver::CudaEvent) -> Launch<'e>,
+    event: &'e CudaEvent,
+    record: impl Fn(Launch<'static>, &'e CudaEvent) -> Launch<'e>,
+    waiting: Launch<'static>,
 ) -> (i64, i64) {
     let (stream, other) = (device.new_stream().unwrap(), device.new_stream().unwrap());
     let mut y = stream.alloc_zeros::<i32>(10).unwrap();
@@ -427,13 +432,12 @@ fn stamp_behind(
     stream.synchronize().unwrap();
     other.synchronize().unwrap();
     // Loading may wait for kernels that run.
-    stamp(&other, (1, 32), &mut times, 0).unwrap();
-    let event = device.new_event(None).unwrap();
-    let launch = record(Launch::new(1, 32), &event);
+    stamp_into::load(device).unwrap();
+    let launch = record(Launch::new(1, 32), event);
     first(&stream, launch, &mut y, &mut of_first, 10, 20 * MILLISECOND).unwrap();
-    other.wait(&event).unwrap();
-    drop(event);
-    stamp(&other, (1, 32), &mut times, 0).unwrap();
+    other.wait(event).unwrap();
+    // SAFETY: there is room for one stamp, and only this stream uses it.
+    unsafe { stamp_into(&other, waiting, &mut times, 0) }.unwrap();
     let began = other.clone_dtoh(&times).unwrap()[0];
     let ended = stream.clone_dtoh(&of_first).unwrap()[1];
     (began, ended)
@@ -443,25 +447,29 @@ fn stamp_behind(
 fn events_of_a_launch_are_recorded_before_it_ends() {
     let device = device!(alone);
     needs_clusters!(device);
-    let kinds: [(&str, fn(&Device) -> (i64, i64)); 3] = [
-        ("launch completion", |device| {
-            stamp_behind(device, |launch, event| {
-                launch.launch_completion_event(event)
-            })
-        }),
-        ("programmatic, block start", |device| {
-            stamp_behind(device, |launch, event| {
-                launch.programmatic_event(event, Trigger::BlockStart)
-            })
-        }),
-        ("programmatic, launch dependents", |device| {
-            stamp_behind(device, |launch, event| {
-                launch.programmatic_event(event, Trigger::LaunchDependents)
-            })
-        }),
-    ];
-    for (kind, stamps) in kinds {
-        let (began, ended) = stamps(&device);
+    let event = device.new_event(None).unwrap();
+    let plain = Launch::new(1, 32);
+    let dependent = plain.programmatic_stream_serialization();
+    let completion = |launch: Launch<'static>, event| launch.launch_completion_event(event);
+    let at_start =
+        |launch: Launch<'static>, event| launch.programmatic_event(event, Trigger::BlockStart);
+    let when_said = |launch: Launch<'static>, event| {
+        launch.programmatic_event(event, Trigger::LaunchDependents)
+    };
+    for (kind, (began, ended)) in [
+        (
+            "launch completion",
+            stamp_behind(&device, &event, completion, plain),
+        ),
+        (
+            "programmatic, block start",
+            stamp_behind(&device, &event, at_start, dependent),
+        ),
+        (
+            "programmatic, launch dependents",
+            stamp_behind(&device, &event, when_said, dependent),
+        ),
+    ] {
         assert!(began > 0 && ended > 0, "{kind}");
         if is_gpu(&device) {
             let early = ended - began;
@@ -474,26 +482,37 @@ fn events_of_a_launch_are_recorded_before_it_ends() {
 }
 
 #[test]
-fn an_event_with_times_or_of_another_context_is_refused() {
+fn an_event_with_times_is_refused_with_an_explanation() {
     let device = device!();
     needs_clusters!(device);
     let stream = device.default_stream();
-    let mut times = stream.alloc_zeros::<i64>(1).unwrap();
-    let timed = device
+    let mut out = stream.alloc_zeros::<i64>(1).unwrap();
+    let event = device
         .new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT))
         .unwrap();
-    let launch = Launch::new(1, 32).launch_completion_event(&timed);
-    let error = stamp(&stream, launch, &mut times, 0).unwrap_err();
-    let text = error.to_string();
-    for part in [
-        "cuLaunchKernelEx failed: CUDA_ERROR_INVALID_VALUE (1)",
-        "it was launched with a launch-completion event (CUDA 12.3; one made without timing",
-        "1 blocks of 32 threads",
-        "the device has compute capability",
+    let launch = Launch::new(1, 32);
+    for (launch, asked) in [
+        (
+            launch.launch_completion_event(&event),
+            "it was launched with a launch-completion event (CUDA 12.3; one made without timing",
+        ),
+        (
+            launch.programmatic_event(&event, Trigger::BlockStart),
+            "it was launched with a programmatic event (CUDA 11.8; one made without timing",
+        ),
     ] {
-        assert!(text.contains(part), "{text}");
+        let error = stamp(&stream, launch, &mut out, 0).unwrap_err();
+        let text = error.to_string();
+        for part in [
+            "cuLaunchKernelEx failed: CUDA_ERROR_",
+            asked,
+            "1 blocks of 32 threads",
+            "the device has compute capability",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
     }
-    assert_eq!(stream.clone_dtoh(&times).unwrap(), [0]);
+    assert_eq!(stream.clone_dtoh(&out).unwrap(), [0]);
 }
 
 #[test]

@@ -148,10 +148,20 @@ fn two_contexts_of_one_device() {
         n: 8,
     };
     let error = kernel.launch(&there, cover(8), arguments).unwrap_err();
+    let elsewhere = "kernel `fill`: the kernel was loaded in a context of device 0, the stream \
+                     belongs to another context, of device 0; load it with that stream's context";
+    assert_eq!(error.to_string(), elsewhere);
+    let error = kernel.prepare(&there, cover(8)).unwrap_err();
+    assert_eq!(error.to_string(), elsewhere);
+
+    // An event of another context than the stream's.
+    let event = device.new_event(None).unwrap();
+    let launch = cover(8).launch_completion_event(&event);
+    let error = fill(&there, launch, &mut y, 1.0, 8).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "kernel `fill`: the kernel was loaded in a context of device 0, the stream belongs to \
-         another context, of device 0; load it with that stream's context"
+        "kernel `fill`: the launch-completion event belongs to another context than the stream, of \
+         device 0; make it with `stream.context().new_event(None)`"
     );
     assert_eq!(there.clone_dtoh(&y).unwrap(), [7.0; 8]);
     // cudarc frees an array of a default stream on the default stream of whatever context is

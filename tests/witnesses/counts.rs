@@ -3,7 +3,7 @@
 
 use std::panic::catch_unwind;
 
-use gridcall::__private::{Cpp, Declaration, Param};
+use gridcall::__private::{Cpp, Declaration, Needs, Param};
 
 /// The parameter `v` of each kernel that takes a scalar or an array of scalars, by the name of its
 /// kind.
@@ -73,6 +73,7 @@ fn declare(kernel: String, params: Vec<Param>, line: u32) -> &'static Declaratio
         params_size: 0,
         requires: &[],
         block: None,
+        needs: Needs::NONE,
         may_alias: &[],
         cpp: Cpp {
             name: kernel,

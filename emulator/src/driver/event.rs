@@ -114,7 +114,7 @@ impl Call {
             return Err(Code::INVALID_HANDLE);
         }
         if event.flags & (DISABLE_TIMING | INTERPROCESS) != DISABLE_TIMING {
-            return Err(Code::INVALID_VALUE);
+            return Err(Code::NOT_SUPPORTED);
         }
         Ok(())
     }

@@ -475,14 +475,13 @@ impl LaunchConfig {
         for index in 0..self.count as usize {
             let attribute = self.attributes.at(index)?;
             match attribute.id {
-                IGNORE => {}
+                // What is recorded before a kernel has ended may be recorded later.
+                IGNORE | PROGRAMMATIC_EVENT | LAUNCH_COMPLETION_EVENT => {}
                 COOPERATIVE => shape.cooperative = attribute.value[0] != 0,
                 CLUSTER_DIMENSION => {
                     let [x, y, z, ..] = attribute.value;
                     shape.cluster = Some([x, y, z]);
                 }
-                // What is recorded before a kernel has ended may be recorded later.
-                PROGRAMMATIC_EVENT | LAUNCH_COMPLETION_EVENT => {}
                 id if PREFERENCES.contains(&id) => {}
                 _ => return Err(Code::NOT_SUPPORTED),
             }
