@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::code::{Code, Instruction, Operand, Statement};
 use crate::constant::Constant;
-use crate::entry::{Body, Entry};
+use crate::entry::{Body, Entry, Function};
 use crate::error::{Error, Position};
 use crate::module::Module;
 
@@ -63,17 +63,22 @@ impl Module {
         let mut seen = HashSet::new();
         let mut reached = vec![body];
         while let Some(body) = reached.pop() {
-            if text(body, source).contains(DEPENDENCY) {
-                let code = body.parse(source)?;
-                let mut instructions = code.instructions();
-                if let Some(wait) = instructions.find(|instruction| is_dependency(instruction)) {
-                    return Ok(Some(wait.position));
+            for instruction in body.parse(source)?.instructions() {
+                if is_dependency(instruction) {
+                    return Ok(Some(instruction.position));
+                }
+                if instruction.opcode != "call" {
+                    continue;
+                }
+                for operand in &instruction.operands {
+                    if let Operand::Name(name) = *operand
+                        && let Some(body) = self.function(name).and_then(Function::body)
+                        && seen.insert(name)
+                    {
+                        reached.push(body);
+                    }
                 }
             }
-            let named = self.functions().iter().filter(|function| {
-                text(body, source).contains(function.name()) && seen.insert(function.name())
-            });
-            reached.extend(named.filter_map(|function| function.body()));
         }
         Ok(None)
     }

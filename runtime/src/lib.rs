@@ -84,6 +84,9 @@
 //! - An error that cudarc had stored in the context makes its waits do nothing. It is therefore
 //!   fetched before the launch and again after the waits, and ends the launch.
 //! - A stream that is being captured into a graph is refused by safe kernels.
+//! - A kernel whose code has no `griddepcontrol.wait` is not launched while the one in front of it
+//!   still runs. The author of one that has it vouches that the wait stands before whatever other
+//!   kernels write or read.
 //! - If recording a use fails after the launch, the stream is synchronised before the error is
 //!   returned.
 //!
@@ -106,6 +109,26 @@
 //!   any error of a context that several threads use, synchronise it.
 //! - An array of a default stream that is dropped while another context is current is freed on that
 //!   context's default stream. With several contexts of one device, synchronise before such a drop.
+//!
+//! # What a launch can ask for
+//!
+//! The second argument of a launch is a [`Launch`]. [`cover`] makes one from an extent, [`stride`] for
+//! kernels that loop over theirs; [`Launch::block_by_occupancy`] has the driver choose the block, and
+//! [`Launch::shared`] sizes shared memory in elements. Its methods also ask for launch attributes:
+//!
+//! | to have | in the declaration | at the launch |
+//! |---|---|---|
+//! | blocks that wait for their whole grid | `#[cooperative]` | [`cooperative`](Launch::cooperative) |
+//! | clusters of blocks | `#[cluster(2)]`, `__cluster_dims__` | [`cluster`](Launch::cluster) |
+//! | a kernel that begins before the one in front ends | | [`programmatic_stream_serialization`](Launch::programmatic_stream_serialization) |
+//! | an event before the kernel ends | | [`launch_completion_event`](Launch::launch_completion_event), [`programmatic_event`](Launch::programmatic_event) |
+//! | a priority, a memory-synchronisation domain | | [`priority`](Launch::priority), [`mem_sync_domain`](Launch::mem_sync_domain) |
+//!
+//! Each is checked before the driver: against the PTX while the crate compiles, and against the device
+//! at the launch, a cooperative grid with the number of blocks that run at a time. Nothing is made
+//! smaller than it was asked for. A launch that asks for none of them is a plain `cuLaunchKernel`.
+//!
+//! [`Kernel::prepare`] checks all that once and leaves only the arguments to each launch.
 //!
 //! # Switches
 //!
@@ -242,6 +265,11 @@ pub use gridcall_macros::KernelArg;
 ///   the names of the entries. The handle of one is `add::load::<f32>(&ctx)?`, and takes
 ///   `add { .. }.arguments()`.
 /// - `#[block(256)]`, `#[block(16, 16)]`: the one block that the kernel works with.
+/// - `#[rank(1)]`: the number of axes that the kernel looks at. A launch along more is refused, as it
+///   would run the same work several times, and so is a [`cover`] along fewer.
+/// - `#[cooperative]`: every launch is a cooperative grid. A kernel whose code traps otherwise, as
+///   `this_grid().sync()` does, must be declared so.
+/// - `#[cluster(2)]`, `#[cluster(2, 1, 1)]`: every launch is in clusters of so many blocks.
 /// - `#[may_alias(x, y)]`: arrays that may overlap though the kernel writes to one of them.
 /// - `#[align(16)]`, before a parameter: the alignment in bytes that the kernel needs of an array's
 ///   first element, where it is more than that of the element type.

@@ -15,7 +15,7 @@ use cudarc::driver::{
 };
 
 use crate::{
-    attributes::{Attributes, Needs},
+    attributes::{Attributes, Cluster, Needs},
     declaration::{Declaration, Image, Variant},
     driver::{Driver, DriverCode, SUCCESS, driver},
     error::{GeometryError, LoadError, LoadErrorKind},
@@ -164,6 +164,7 @@ impl Loaded {
                 .map_err(|code| failed(declaration, "cuFuncGetAttribute", code))
         };
         let max_threads_per_block = attribute(0)?;
+        let needs = needs(declaration, driver, function, found.needs)?;
         let by_ptx = found.reqntid.is_some();
         let fixed_block = found.reqntid.or(declaration.block).map(|dims| FixedBlock {
             block: block(dims),
@@ -183,8 +184,8 @@ impl Loaded {
             registers: attribute(4)?,
             static_shared_mem: attribute(1)?,
             granted_shared_mem: AtomicU32::new(attribute(8)?),
-            needs: found.needs,
-            plain: default_block_fits && !found.needs.any(),
+            needs,
+            plain: default_block_fits && !needs.any(),
             remembered: Remembered::default(),
             fixed_block,
             maxntid: found.maxntid,
@@ -524,6 +525,40 @@ fn check_parameters(
         .into());
     }
     Ok(packed)
+}
+
+/// What the kernel asks of every launch; of clusters, the driver tells what is not in a text.
+fn needs(
+    declaration: &Declaration,
+    driver: &Driver,
+    function: CUfunction,
+    known: Needs,
+) -> Result<Needs, LoadError> {
+    // The numbers are those of CUfunction_attribute: CLUSTER_SIZE_MUST_BE_SET and
+    // REQUIRED_CLUSTER_WIDTH, _HEIGHT and _DEPTH. Drivers before CUDA 11.8 do not know them.
+    let attribute = |number| {
+        // SAFETY: the function was loaded just now, and the module that holds it lives.
+        unsafe { driver.function_attribute(function, number) }.unwrap_or(0)
+    };
+    let told = [attribute(11), attribute(12), attribute(13)];
+    let told = (!told.contains(&0)).then_some(told);
+    let needs = Needs {
+        required_cluster: known.required_cluster.or(told),
+        explicit_cluster: known.explicit_cluster || attribute(10) != 0,
+        ..known
+    };
+    match (needs.cluster, needs.required_cluster) {
+        (Some(declared), Some(required)) if declared != required => {
+            let message = format!(
+                "it declares clusters of {}, the loaded kernel is compiled for {} alone",
+                Cluster::from(declared),
+                Cluster::from(required)
+            );
+            let kernel = declaration.kernel;
+            Err(LoadErrorKind::Mismatch { kernel, message }.into())
+        }
+        _ => Ok(needs),
+    }
 }
 
 /// The blocks for launches of one, two and three axes that name none.

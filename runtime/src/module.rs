@@ -6,7 +6,7 @@ use cudarc::driver::CudaContext;
 use gridcall_ptx as ptx;
 
 use crate::{
-    attributes::Needs,
+    attributes::{Cluster, Needs},
     declaration::{Declaration, Param, Pass},
     error::{LoadError, LoadErrorKind},
     layout::{ArgLayout, Class},
@@ -264,6 +264,7 @@ impl Text {
             check_param(name, index, param, declared)?;
         }
         check_cluster(name, declaration, entry)?;
+        self.check_cooperative(name, declaration, entry)?;
         // Code that cannot be read is no witness.
         if let Ok(flow) = entry.flow(&self.source) {
             for (index, (param, flow)) in declaration.params.iter().zip(flow.params()).enumerate() {
@@ -271,6 +272,26 @@ impl Text {
             }
         }
         Ok(entry)
+    }
+
+    /// A kernel that waits for its grid traps in a launch that is not cooperative.
+    fn check_cooperative(
+        &self,
+        name: &str,
+        declaration: &Declaration,
+        entry: &ptx::Entry,
+    ) -> Result<(), String> {
+        match self.module.grid_waits(entry, &self.source) {
+            Ok(ptx::GridWaits {
+                for_grid: Some(position),
+                ..
+            }) if !declaration.needs.cooperative => Err(format!(
+                "it synchronises its whole grid, and traps at {name}:{} unless each launch is cooperative: declare \
+                 it #[cooperative]",
+                position.line
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// What the declaration and the entry ask of every launch.
@@ -300,8 +321,9 @@ fn check_cluster(name: &str, declaration: &Declaration, entry: &ptx::Entry) -> R
         && declared != required
     {
         return Err(format!(
-            "it declares clusters of {declared:?}, the entry at {name}:{line} is compiled for {required:?} alone \
-             (`.reqnctapercluster`)"
+            "it declares clusters of {}, the entry at {name}:{line} is compiled for {} alone (`.reqnctapercluster`)",
+            Cluster::from(declared),
+            Cluster::from(required)
         ));
     }
     Ok(())

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use gridcall::{
-    AttributeError, Cluster, Launch, LaunchError, LaunchErrorKind, MemSyncDomain, Trigger, cover,
+    AttributeError, Cluster, Launch, LaunchError, LaunchErrorKind, MemSyncDomain, Module, Trigger,
+    cover,
     cudarc::driver::{CudaContext, CudaEvent, CudaStream, sys},
     kernel,
 };
@@ -70,6 +71,28 @@ unsafe extern "C" {
 #[kernel(ptx = "../kernels/dependent.ptx")]
 #[name("stamp")]
 unsafe fn stamp_into(times: &mut [i64], duration: i64);
+
+/// Kernels of modules that are known only when the program runs.
+mod later {
+    use gridcall::kernel;
+
+    #[kernel]
+    unsafe extern "C" {
+        #[requires(x.len() >= grid.x * block.x, y.len() >= grid.x * block.x)]
+        #[requires(shared_mem_bytes >= block.x * 4, block.threads() == block.x, grid.blocks() == grid.x)]
+        pub(super) safe fn pair(x: &[i32], y: &mut [i32]);
+
+        #[name("pair")]
+        #[cluster(4)]
+        pub(super) fn pair_by_four(x: &[i32], y: &mut [i32]);
+
+        pub(super) fn rotate(a: &mut [i32], b: &mut [i32], n: i32, rounds: i32);
+
+        #[requires(grid.blocks() == 1, block.threads() == block.x, x.len() >= n, y.len() >= n)]
+        #[requires(times.len() >= 2)]
+        pub(super) safe fn second(x: &[i32], y: &mut [i32], times: &mut [i64], n: i32);
+    }
+}
 
 const MILLISECOND: i64 = 1_000_000;
 
@@ -221,6 +244,56 @@ fn a_kernel_compiled_for_clusters_has_them_unasked() {
         "the launch asks for clusters of (4, 1, 1), the kernel is compiled for (.reqnctapercluster) \
          (2, 1, 1)"
     );
+}
+
+#[test]
+fn what_a_kernel_of_a_module_needs_is_read_from_its_text() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.default_stream();
+    let clusters = Module::from_ptx(&device, include_str!("../../kernels/clusters.ptx")).unwrap();
+    // SAFETY: the file holds the kernel that is declared.
+    let pair = unsafe { later::pair::load_from(&clusters) }.unwrap();
+    let x = stream.clone_htod(&ints(4 * 32)).unwrap();
+    let mut y = stream.alloc_zeros::<i32>(4 * 32).unwrap();
+    let launch = cover(3 * 32).block(32).shared::<i32>(32);
+    let arguments = later::pair { x: &x, y: &mut y };
+    pair.launch(&stream, launch, arguments).unwrap();
+    let expected: Vec<i32> = ints(4 * 32).into_iter().map(|i| i ^ 32).collect();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
+
+    // SAFETY: nothing is launched.
+    let error = unsafe { later::pair_by_four::load_from(&clusters) }.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "kernel `pair_by_four`: it declares clusters of (4, 1, 1), the entry at the PTX:164 is \
+         compiled for (2, 1, 1) alone (`.reqnctapercluster`)"
+    );
+
+    let cooperative =
+        Module::from_ptx(&device, include_str!("../../kernels/cooperative.ptx")).unwrap();
+    // SAFETY: nothing is launched.
+    let error = unsafe { later::rotate::load_from(&cooperative) }.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "kernel `rotate`: it synchronises its whole grid, and traps at the PTX:148 unless \
+         each launch is cooperative: declare it #[cooperative]"
+    );
+
+    // That it waits is known, so that it may begin early.
+    let dependent = Module::from_ptx(&device, include_str!("../../kernels/dependent.ptx")).unwrap();
+    // SAFETY: the file holds the kernel that is declared.
+    let second = unsafe { later::second::load_from(&dependent) }.unwrap();
+    let mut times = stream.alloc_zeros::<i64>(2).unwrap();
+    let arguments = later::second {
+        x: &x,
+        y: &mut y,
+        times: &mut times,
+        n: 10,
+    };
+    let launch = Launch::new(1, 32).programmatic_stream_serialization();
+    second.launch(&stream, launch, arguments).unwrap();
+    assert_eq!(stream.clone_dtoh(&y).unwrap()[9], 18);
 }
 
 /// The cluster and the rank that each block saw.
