@@ -23,7 +23,8 @@ pub(crate) fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
             let mut measure = |arrays: &str, promised: Option<usize>, line_up: LineUp| {
                 let group = group(streams, kernel, arrays);
                 for (way, mut contender) in line_up {
-                    let budget = promised.filter(|_| matches!(way, Way::Function | Way::Handle));
+                    let ours = matches!(way, Way::Function | Way::Handle | Way::Prepared);
+                    let budget = promised.filter(|_| ours);
                     let mut row = Row::new(&group, way.name(), budget);
                     // The first launch resolves functions.
                     contender.launch()?;

@@ -9,7 +9,7 @@ use crate::{
     bare::{ByPointer, BySys, Form, Prepared},
     builder::Builder,
     kernels::{empty0, empty4, empty10, empty12},
-    ours::{Function, Handle},
+    ours::{Function, Handle, Ready},
     scene::{Arguments, Scene, Slices, Views},
 };
 
@@ -41,6 +41,8 @@ pub enum Way {
     Function,
     /// Our handle.
     Handle,
+    /// Our handle, with the launch prepared.
+    Prepared,
     /// cudarc's launch builder.
     Builder,
 }
@@ -107,6 +109,7 @@ impl Way {
             Way::PackedSys => "cuLaunchKernel, packed, by cudarc's `sys`",
             Way::Function => "gridcall, function",
             Way::Handle => "gridcall, handle",
+            Way::Prepared => "gridcall, prepared",
             Way::Builder => "cudarc, launch builder",
         }
     }
@@ -209,26 +212,36 @@ where
     W: AsDeviceViewMut<f32> + 'static,
 {
     let stream = || scene.stream().clone();
-    let (context, one, other) = (scene.context(), arguments(scene)?, arguments(scene)?);
-    let (function, handle): (Box<dyn Contender>, Box<dyn Contender>) = match kernel {
-        Kernel::Empty0 => (
-            Box::new(Function::<empty0, _>::new(stream(), one)),
-            Box::new(Handle::new(empty0::load(context)?, stream(), other)),
-        ),
-        Kernel::Empty4 => (
-            Box::new(Function::<empty4, _>::new(stream(), one)),
-            Box::new(Handle::new(empty4::load(context)?, stream(), other)),
-        ),
-        Kernel::Empty10 => (
-            Box::new(Function::<empty10, _>::new(stream(), one)),
-            Box::new(Handle::new(empty10::load(context)?, stream(), other)),
-        ),
-        Kernel::Empty12 => (
-            Box::new(Function::<empty12, _>::new(stream(), one)),
-            Box::new(Handle::new(empty12::load(context)?, stream(), other)),
-        ),
-    };
-    Ok(vec![(Way::Function, function), (Way::Handle, handle)])
+    let context = scene.context();
+    let (one, other, third) = (arguments(scene)?, arguments(scene)?, arguments(scene)?);
+    macro_rules! contenders {
+        ($kernel:ident) => {
+            vec![
+                (
+                    Way::Function,
+                    Box::new(Function::<$kernel, _>::new(stream(), one)),
+                ),
+                (
+                    Way::Handle,
+                    Box::new(Handle::new($kernel::load(context)?, stream(), other)),
+                ),
+                (
+                    Way::Prepared,
+                    Box::new(Ready::<$kernel, _>::new(
+                        &$kernel::load(context)?,
+                        &stream(),
+                        third,
+                    )?),
+                ),
+            ]
+        };
+    }
+    Ok(match kernel {
+        Kernel::Empty0 => contenders!(empty0),
+        Kernel::Empty4 => contenders!(empty4),
+        Kernel::Empty10 => contenders!(empty10),
+        Kernel::Empty12 => contenders!(empty12),
+    })
 }
 
 fn builder<A: 'static>(
