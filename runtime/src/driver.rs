@@ -11,7 +11,10 @@ use std::{
     sync::OnceLock,
 };
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUfunction, CUmemoryPool, CUmodule, CUstream};
+use cudarc::driver::{
+    DriverError,
+    sys::{CUcontext, CUdevice, CUfunction, CUmemoryPool, CUmodule, CUstream},
+};
 use libloading::Library;
 
 use crate::error::{LoadError, LoadErrorKind};
@@ -303,6 +306,12 @@ impl DriverCode {
         }
         // SAFETY: on success the text is a C string that lives as long as the driver.
         unsafe { CStr::from_ptr(text) }.to_str().ok()
+    }
+}
+
+impl From<DriverError> for DriverCode {
+    fn from(error: DriverError) -> DriverCode {
+        DriverCode(error.0 as c_uint)
     }
 }
 

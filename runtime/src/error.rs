@@ -623,6 +623,9 @@ pub enum BufferErrorKind {
         /// The buffer's device.
         device: usize,
     },
+    /// The context is broken for good.
+    #[error("{}", broken(DriverCode::from(*.0)))]
+    Broken(DriverError),
     /// A driver call failed.
     #[error("{call} failed: {source}")]
     Driver {
