@@ -128,7 +128,6 @@ fn a_declaration_says_what_the_ptx_does() {
         &[
             "kernel: \"saxpy\", entry: \"saxpy\", variants: &[",
             "Variant { image: &__IMAGE0, entry: \"saxpy\",",
-            "safe: true,",
             "Param::scalar(\"n\", \"u32\", 0, \"u32\")",
             "Param::array(\"x\", \"&[f32]\", 8, \"f32\", false, true)",
             "Param::array(\"y\", \"&mut [f32]\", 16, \"f32\", true, false)",
@@ -237,7 +236,6 @@ fn an_unsafe_kernel_is_unsafe_everywhere() {
                 "type Safety = ::gridcall::Unsafe;",
                 "unsafe { ::gridcall::__private::launch_unsafe(self, stream,",
                 "# Safety The caller vouches",
-                "safe: false,",
             ],
         );
     }

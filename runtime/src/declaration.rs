@@ -15,8 +15,6 @@ pub struct Declaration {
     pub file: &'static str,
     /// The line of the declaration.
     pub line: u32,
-    /// Whether every caller is safe (`safe fn`).
-    pub safe: bool,
     /// The parameters in order, laid out as in the PTX.
     pub params: &'static [Param],
     /// The end of the last parameter in bytes, without padding behind it.
