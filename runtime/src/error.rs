@@ -199,11 +199,11 @@ pub enum LoadErrorKind {
         source: std::io::Error,
     },
     /// A module is text, and not the PTX that it should be.
-    #[error("{module}: not the PTX that it should be: {message}")]
+    #[error("not the PTX that it should be: {place}: {message}")]
     Ptx {
-        /// The module, as it was named.
-        module: String,
-        /// Line, column, and what was expected there.
+        /// The module, as it was named, with line and column where one is wrong.
+        place: String,
+        /// What was expected there, and what to do if that is known.
         message: String,
     },
     /// The driver refused a module.

@@ -103,8 +103,8 @@ impl Module {
         if is_binary(&bytes) || std::str::from_utf8(&bytes).is_err() {
             let message =
                 "it is no text; `Module::from_image` loads a cubin or a fatbin".to_owned();
-            let module = shown;
-            return Err(LoadErrorKind::Ptx { module, message }.into());
+            let place = shown;
+            return Err(LoadErrorKind::Ptx { place, message }.into());
         }
         Module::load(context, &shown, &bytes)
     }
@@ -225,10 +225,14 @@ impl fmt::Debug for Module {
 impl Text {
     fn read(name: &str, text: &str) -> Result<Text, LoadError> {
         let module = ptx::Module::parse(text).map_err(|error| {
-            let ptx::Position { line, column } = error.position();
+            let cure = if text.contains("__global__") {
+                "; compile CUDA source first, by NVRTC or `nvcc -ptx`"
+            } else {
+                ""
+            };
             LoadErrorKind::Ptx {
-                module: name.to_owned(),
-                message: format!("{line}:{column}: {}", error.message()),
+                place: format!("{name}:{}", error.position()),
+                message: format!("{}{cure}", error.message()),
             }
         })?;
         Ok(Text {

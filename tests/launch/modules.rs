@@ -1,7 +1,7 @@
 //! Is a kernel taken from a module that is known only when the program runs, and the best of
 //! several images?
 
-use std::{ffi::c_void, fs, ptr, sync::Arc};
+use std::{env, ffi::c_void, fs, ptr, sync::Arc};
 
 use gridcall::{
     LoadErrorKind, Module, cover,
@@ -237,8 +237,21 @@ fn what_is_no_ptx_is_told() {
     let error = error.unwrap_err().to_string();
     assert_eq!(
         error,
-        "the PTX: not the PTX that it should be: 3:17: expected a type, found `.u99`"
+        "not the PTX that it should be: the PTX:3:17: expected a type, found `.u99`"
     );
+    let source = "extern \"C\" __global__ void k(unsigned n) {}";
+    let error = Module::from_ptx(&device, source).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "not the PTX that it should be: the PTX:1:1: this is not PTX: it begins with `extern` \
+         instead of `.version`; compile CUDA source first, by NVRTC or `nvcc -ptx`"
+    );
+    let path = env::temp_dir().join(format!("{}-no.ptx", std::process::id()));
+    fs::write(&path, ".version 8.0\n.target sm_75\n.entry k(.param .u99 n) {}").unwrap();
+    let error = Module::from_file(&device, &path).unwrap_err().to_string();
+    fs::remove_file(&path).unwrap();
+    let place = format!("should be: {}:3:17: expected a type", path.display());
+    assert!(error.contains(&place), "{error}");
     let bad = include_str!("../../kernels/handwritten/bad_instruction.ptx");
     let error = Module::from_ptx(&device, bad).unwrap_err();
     let LoadErrorKind::Module { log, .. } = error.kind() else {
