@@ -59,6 +59,15 @@ pub(crate) struct Driver {
     /// Since CUDA 12.4.
     pub(crate) func_get_param_info:
         Option<unsafe extern "C" fn(CUfunction, usize, *mut usize, *mut usize) -> DriverCode>,
+    /// Since CUDA 12.4.
+    pub(crate) module_get_function_count:
+        Option<unsafe extern "C" fn(*mut c_uint, CUmodule) -> DriverCode>,
+    /// Since CUDA 12.4.
+    pub(crate) module_enumerate_functions:
+        Option<unsafe extern "C" fn(*mut CUfunction, c_uint, CUmodule) -> DriverCode>,
+    /// Since CUDA 12.3.
+    pub(crate) func_get_name:
+        Option<unsafe extern "C" fn(*mut *const c_char, CUfunction) -> DriverCode>,
     /// Since CUDA 11.2; its types differ between bindings.
     pub(crate) mem_pool_set_access:
         Option<unsafe extern "C" fn(CUmemoryPool, *const PoolAccess, usize) -> DriverCode>,
@@ -159,16 +168,13 @@ fn open() -> Result<Driver, LoadError> {
             })?
         }};
     }
-    // SAFETY: the type is the function's type in cuda.h.
-    let func_get_param_info = unsafe { library.get(b"cuFuncGetParamInfo") }
-        .ok()
-        .map(|f| *f);
-    // SAFETY: the type is the function's type in cuda.h.
-    let mem_pool_set_access = unsafe { library.get(b"cuMemPoolSetAccess") }
-        .ok()
-        .map(|f| *f);
-    // SAFETY: the type is the function's type in cuda.h.
-    let stream_get_id = unsafe { library.get(b"cuStreamGetId") }.ok().map(|f| *f);
+    macro_rules! newer {
+        ($name:literal) => {{
+            // SAFETY: the type of the field it is assigned to is the function's type in cuda.h.
+            let function = unsafe { library.get($name) };
+            function.ok().map(|function| *function)
+        }};
+    }
     Ok(Driver {
         init: function!(b"cuInit"),
         driver_get_version: function!(b"cuDriverGetVersion"),
@@ -188,9 +194,12 @@ fn open() -> Result<Driver, LoadError> {
         launch_kernel: function!(b"cuLaunchKernel"),
         get_error_name: function!(b"cuGetErrorName"),
         get_error_string: function!(b"cuGetErrorString"),
-        func_get_param_info,
-        mem_pool_set_access,
-        stream_get_id,
+        func_get_param_info: newer!(b"cuFuncGetParamInfo"),
+        module_get_function_count: newer!(b"cuModuleGetFunctionCount"),
+        module_enumerate_functions: newer!(b"cuModuleEnumerateFunctions"),
+        func_get_name: newer!(b"cuFuncGetName"),
+        mem_pool_set_access: newer!(b"cuMemPoolSetAccess"),
+        stream_get_id: newer!(b"cuStreamGetId"),
         _library: library,
     })
 }

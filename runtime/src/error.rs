@@ -143,7 +143,7 @@ pub enum LoadErrorKind {
         hint: &'static str,
     },
     /// The module loaded, and has no such entry.
-    #[error("kernel `{kernel}`: the driver finds no entry `{entry}` in `{path}`")]
+    #[error("kernel `{kernel}`: the driver finds no entry `{entry}` in {path}{instead}")]
     NoEntry {
         /// The kernel's name in Rust.
         kernel: &'static str,
@@ -151,6 +151,8 @@ pub enum LoadErrorKind {
         entry: String,
         /// The file or the module.
         path: String,
+        /// What it has, if the driver tells, or empty.
+        instead: String,
     },
     /// The loaded kernel takes other parameters than the declaration says.
     #[error(

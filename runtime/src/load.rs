@@ -1,7 +1,7 @@
 //! Loads a declared kernel into a context: module, function, limits.
 
 use std::{
-    ffi::{CString, c_uint, c_void},
+    ffi::{CStr, CString, c_uint, c_void},
     ptr,
     sync::{
         Arc, Mutex, PoisonError, Weak,
@@ -19,6 +19,7 @@ use crate::{
     driver::{Driver, DriverCode, SUCCESS, driver},
     error::{GeometryError, LoadError, LoadErrorKind},
     launch::Block,
+    module::instead,
     variant,
 };
 
@@ -419,6 +420,9 @@ impl Module {
             kernel: declaration.kernel,
             entry: found.entry.to_owned(),
             path: found.path.to_owned(),
+            instead: self
+                .entries()
+                .map_or_else(String::new, |names| instead(found.entry, &names)),
         };
         const NOT_FOUND: DriverCode = DriverCode(500);
         let name = CString::new(found.entry).map_err(|_| not_there())?;
@@ -432,6 +436,33 @@ impl Module {
             NOT_FOUND => Err(not_there().into()),
             code => Err(failed(declaration, "cuModuleGetFunction", code)),
         }
+    }
+
+    /// The names of its kernels, if the driver tells them. The module's context must be current.
+    fn entries(&self) -> Option<Vec<&str>> {
+        let (enumerate, get_name) = (
+            self.driver.module_enumerate_functions?,
+            self.driver.func_get_name?,
+        );
+        let get_count = self.driver.module_get_function_count?;
+        let mut count = 0;
+        // SAFETY: the module is loaded, and `count` takes the answer.
+        unsafe { get_count(&raw mut count, self.handle) }
+            .result()
+            .ok()?;
+        let mut functions = vec![ptr::null_mut(); count as usize];
+        // SAFETY: the module is loaded, and there is room for so many functions.
+        unsafe { enumerate(functions.as_mut_ptr(), count, self.handle) }
+            .result()
+            .ok()?;
+        let name = |function| {
+            let mut name = ptr::null();
+            // SAFETY: the function is the module's, which is loaded; `name` takes the answer.
+            unsafe { get_name(&raw mut name, function) }.result().ok()?;
+            // SAFETY: on success it is a C string that lives as long as the module.
+            unsafe { CStr::from_ptr(name) }.to_str().ok()
+        };
+        functions.into_iter().map(name).collect()
     }
 }
 

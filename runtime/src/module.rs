@@ -241,24 +241,36 @@ impl Text {
         })
     }
 
+    fn no_entry(&self, name: &str, entry: &str) -> String {
+        if let Some(function) = self.module.function(entry) {
+            let line = function.position().line;
+            return format!(
+                "`{entry}` is a device function at {name}:{line}, not a kernel: declare it `__global__`"
+            );
+        }
+        let names: Vec<&str> = self.module.entries().iter().map(ptx::Entry::name).collect();
+        // As C++ names a function: `_Z5saxpy..`, in a namespace `_ZN4math5saxpyE..`.
+        let in_cpp = format!("{}{entry}", entry.len());
+        let mangled: Vec<&str> = names
+            .iter()
+            .filter(|name| name.starts_with("_Z") && name.contains(&in_cpp))
+            .copied()
+            .collect();
+        if !mangled.is_empty() {
+            return format!(
+                "no entry `{entry}` in {name}; as C++ names it there is {}: choose it by #[name(\"..\")], or declare it `extern \"C\"`",
+                list(&mangled)
+            );
+        }
+        format!("no entry `{entry}` in {name}{}", instead(entry, &names))
+    }
+
     /// Compares a declaration with its entry, as the macro does.
     fn check(&self, name: &str, declaration: &Declaration) -> Result<&ptx::Entry, String> {
-        let entry = self.module.entry(declaration.entry).ok_or_else(|| {
-            let names: Vec<String> = self
-                .module
-                .entries()
-                .iter()
-                .take(8)
-                .map(|entry| format!("`{}`", entry.name()))
-                .collect();
-            let entries = self.module.entries().len();
-            let listed = match entries {
-                0 => ": it has no kernels at all".to_owned(),
-                1..=8 => format!("; it has {}", names.join(", ")),
-                many => format!("; it has {many} entries, such as {}", names.join(", ")),
-            };
-            format!("no entry `{}` in {name}{listed}", declaration.entry)
-        })?;
+        let entry = self
+            .module
+            .entry(declaration.entry)
+            .ok_or_else(|| self.no_entry(name, declaration.entry))?;
         check_count(name, declaration, entry)?;
         for (index, (param, declared)) in declaration.params.iter().zip(entry.params()).enumerate()
         {
@@ -272,6 +284,31 @@ impl Text {
         }
         Ok(entry)
     }
+}
+
+/// What a module has instead of an entry that is not there, in the macro's words.
+pub(crate) fn instead(entry: &str, names: &[&str]) -> String {
+    const MOST_LISTED: usize = 8;
+    let meant = ptx::closest(entry, names.iter().copied());
+    let shown = meant.map_or_else(
+        || ";".to_owned(),
+        |meant| format!("; did you mean `{meant}`?"),
+    );
+    match names {
+        [] => ": it has no kernels at all".to_owned(),
+        few if few.len() <= MOST_LISTED => format!("{shown} it has {}", list(few)),
+        _ if meant.is_some() => shown,
+        many => format!(
+            "; it has {} entries, such as {}",
+            many.len(),
+            list(&many[..MOST_LISTED])
+        ),
+    }
+}
+
+fn list(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
 }
 
 fn check_count(name: &str, declaration: &Declaration, entry: &ptx::Entry) -> Result<(), String> {
