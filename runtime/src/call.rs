@@ -58,7 +58,11 @@ pub unsafe fn launch_unsafe<A: Arguments>(
     let kernel = A::Declared::cell();
     match kernel.find(stream) {
         Ok(loaded) => launch_loaded(loaded, stream, launch, arguments),
-        Err(error) => Err(not_loaded(kernel, error)),
+        Err(error) => Err(not_loaded(
+            kernel,
+            <A::Declared as Declared>::Safety::SAFE,
+            error,
+        )),
     }
 }
 
@@ -530,8 +534,15 @@ fn error(kernel: &Loaded, kind: LaunchErrorKind) -> LaunchError {
 
 #[cold]
 #[inline(never)]
-fn not_loaded(kernel: &KernelCell, error: LoadError) -> LaunchError {
-    LaunchError::of_load(kernel.declaration().kernel, error)
+fn not_loaded(kernel: &KernelCell, safe: bool, error: LoadError) -> LaunchError {
+    let name = kernel.declaration().kernel;
+    match error.kind() {
+        // Loaded, it would be refused all the same.
+        LoadErrorKind::Capturing { .. } if safe => {
+            LaunchError::new(name, LaunchErrorKind::Capturing)
+        }
+        _ => LaunchError::of_load(name, error),
+    }
 }
 
 /// Makes the stream's context current; false if it is already.
