@@ -63,7 +63,7 @@ fn a_kernel_is_a_function_and_a_struct() {
         &text,
         &[
             "pub fn saxpy( stream: &::gridcall::cudarc::driver::CudaStream, \
-             launch: impl ::core::convert::Into<::gridcall::Launch>, n: u32, a: f32, \
+             launch: impl ::gridcall::LaunchShape, n: u32, a: f32, \
              x: &(impl ::gridcall::AsDeviceView<f32> + ?::core::marker::Sized), \
              y: &mut (impl ::gridcall::AsDeviceViewMut<f32> + ?::core::marker::Sized), ) \
              -> ::core::result::Result<(), ::gridcall::LaunchError>",

@@ -9,7 +9,7 @@ use crate::{
     call::{Call, launch_loaded},
     cell::KernelCell,
     error::{LaunchError, LaunchErrorKind, LoadError},
-    launch::Launch,
+    launch::{Launch, LaunchShape},
     load::Loaded,
     module::Module,
 };
@@ -157,7 +157,7 @@ impl<D: Declared> Kernel<D, Safe> {
     pub fn launch<A: Arguments<Declared = D>>(
         &self,
         stream: &CudaStream,
-        launch: impl Into<Launch>,
+        launch: impl LaunchShape,
         arguments: A,
     ) -> Result<(), LaunchError> {
         self.run(stream, launch.into(), arguments)
@@ -180,7 +180,7 @@ impl<D: Declared> Kernel<D, Unsafe> {
     pub unsafe fn launch<A: Arguments<Declared = D>>(
         &self,
         stream: &CudaStream,
-        launch: impl Into<Launch>,
+        launch: impl LaunchShape,
         arguments: A,
     ) -> Result<(), LaunchError> {
         self.run(stream, launch.into(), arguments)

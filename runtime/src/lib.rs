@@ -298,7 +298,7 @@ pub use error::{
     LoadError, LoadErrorKind,
 };
 pub use kernel::{Kernel, Safe, Unsafe};
-pub use launch::{Block, Extent, Grid, Launch, cover};
+pub use launch::{Block, Extent, Grid, Launch, LaunchShape, cover};
 pub use module::Module;
 pub use pointer::{DevicePointer, DevicePointerMut};
 pub use strided::{Strided, StridedMut};

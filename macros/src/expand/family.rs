@@ -225,7 +225,7 @@ impl Signature<'_> {
                 #vis #unsafety fn launch #method (
                     self,
                     stream: &#krate::cudarc::driver::CudaStream,
-                    launch: impl ::core::convert::Into<#krate::Launch>,
+                    launch: impl #krate::LaunchShape,
                 ) -> ::core::result::Result<(), #krate::LaunchError>
                 #clause
                 {

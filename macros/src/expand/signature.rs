@@ -206,7 +206,7 @@ impl<'a> Signature<'a> {
     }
 
     /// ```text
-    /// pub fn saxpy(stream: &CudaStream, launch: impl Into<Launch>, n: u32, x: &(impl AsDeviceView<f32> + ?Sized))
+    /// pub fn saxpy(stream: &CudaStream, launch: impl LaunchShape, n: u32, x: &(impl AsDeviceView<f32> + ?Sized))
     ///     -> Result<(), LaunchError> { .. }
     /// ```
     pub(super) fn function(&self, docs: &TokenStream, body: &TokenStream) -> TokenStream {
@@ -241,7 +241,7 @@ impl<'a> Signature<'a> {
             #(#function)*
             #vis #unsafety fn #ident #parameter (
                 stream: &#krate::cudarc::driver::CudaStream,
-                launch: impl ::core::convert::Into<#krate::Launch>,
+                launch: impl #krate::LaunchShape,
                 #(#arguments),*
             ) -> ::core::result::Result<(), #krate::LaunchError> {
                 #body
@@ -329,7 +329,7 @@ impl<'a> Signature<'a> {
                 #vis #unsafety fn launch(
                     self,
                     stream: &#krate::cudarc::driver::CudaStream,
-                    launch: impl ::core::convert::Into<#krate::Launch>,
+                    launch: impl #krate::LaunchShape,
                 ) -> ::core::result::Result<(), #krate::LaunchError> {
                     #launch
                 }
