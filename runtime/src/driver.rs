@@ -13,7 +13,7 @@ use std::{
 
 use cudarc::driver::{
     DriverError,
-    sys::{CUcontext, CUdevice, CUfunction, CUmemoryPool, CUmodule, CUstream},
+    sys::{CUcontext, CUdevice, CUevent, CUfunction, CUmemoryPool, CUmodule, CUstream},
 };
 use libloading::Library;
 
@@ -25,6 +25,7 @@ use crate::error::{LoadError, LoadErrorKind};
 pub struct DriverCode(pub(crate) c_uint);
 
 pub(crate) const SUCCESS: DriverCode = DriverCode(0);
+pub(crate) const NOT_INITIALIZED: DriverCode = DriverCode(3);
 
 /// The functions, by their names in the driver's header without the prefix.
 #[derive(Debug)]
@@ -54,6 +55,8 @@ pub(crate) struct Driver {
     pub(crate) occupancy_max_active_blocks_per_multiprocessor:
         unsafe extern "C" fn(*mut c_int, CUfunction, c_int, usize) -> DriverCode,
     pub(crate) launch_kernel: LaunchKernel,
+    /// Bindings of CUDA 13 have `_v2` alone, which a driver of CUDA 12.7 has not.
+    pub(crate) event_elapsed_time: unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> DriverCode,
     get_error_name: unsafe extern "C" fn(DriverCode, *mut *const c_char) -> DriverCode,
     get_error_string: unsafe extern "C" fn(DriverCode, *mut *const c_char) -> DriverCode,
     /// Since CUDA 12.4.
@@ -192,6 +195,7 @@ fn open() -> Result<Driver, LoadError> {
             b"cuOccupancyMaxActiveBlocksPerMultiprocessor"
         ),
         launch_kernel: function!(b"cuLaunchKernel"),
+        event_elapsed_time: function!(b"cuEventElapsedTime"),
         get_error_name: function!(b"cuGetErrorName"),
         get_error_string: function!(b"cuGetErrorString"),
         func_get_param_info: newer!(b"cuFuncGetParamInfo"),

@@ -636,12 +636,35 @@ pub enum BufferErrorKind {
         /// Its answer.
         source: DriverError,
     },
+    /// The time between two events could not be asked for.
+    #[error("cuEventElapsedTime failed: {0}")]
+    Elapsed(DriverCode),
     /// The future was polled again after it was ready.
     #[error("what was awaited has been given away already")]
     Taken,
     /// No thread could be started that looks for what is done.
     #[error("cannot start the thread that awaits the device: {0}")]
     Thread(std::io::Error),
+}
+
+/// Why something could not be measured; `E` is the error of what was to be.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TimingError<E> {
+    /// What was to be measured failed.
+    #[error("{0}")]
+    Work(E),
+    /// The stream is being captured.
+    #[error(
+        "the stream is being captured into a graph, in which nothing runs that could be measured; measure the launch of the graph"
+    )]
+    Capturing,
+    /// The device or the driver failed.
+    #[error("cannot measure: {0}")]
+    Device(BufferError),
+    /// No rounds were asked for.
+    #[error("cannot measure 0 rounds")]
+    NoRounds,
 }
 
 impl BufferError {

@@ -284,6 +284,7 @@ mod pointer;
 #[cfg(feature = "pyo3")]
 pub mod python;
 mod strided;
+mod timing;
 mod variant;
 mod vector;
 mod verify;
@@ -295,13 +296,14 @@ pub use device::device;
 pub use driver::DriverCode;
 pub use error::{
     ArgumentError, Axis, BufferError, BufferErrorKind, GeometryError, LaunchError, LaunchErrorKind,
-    LoadError, LoadErrorKind,
+    LoadError, LoadErrorKind, TimingError,
 };
 pub use kernel::{Kernel, Safe, Unsafe};
 pub use launch::{Block, Extent, Grid, Launch, LaunchShape, cover};
 pub use module::Module;
 pub use pointer::{DevicePointer, DevicePointerMut};
 pub use strided::{Strided, StridedMut};
+pub use timing::{Elapsed, Rounds, Timer, timed};
 pub use vector::*;
 
 /// For the code that the macros generate. Anything here may change in any release.
