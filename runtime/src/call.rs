@@ -32,6 +32,7 @@ use crate::{
     launch::{Dims, Launch},
     load::Loaded,
     params::Params,
+    trace,
 };
 
 /// Launches a safe kernel, through the one that is loaded for the stream's context.
@@ -452,6 +453,7 @@ impl<'a> Call<'a> {
         params: &mut Params<SIZE>,
     ) -> Result<(), LaunchError> {
         let stream: CUstream = self.stream.raw().cast();
+        let _range = trace::launch(self.kernel, self.dims, self.stream);
         loop {
             // SAFETY: the kernel was loaded in, or compared with, the context of the stream, which
             // is borrowed; the caller vouches for the arguments.

@@ -5,7 +5,10 @@ use std::{borrow::Cow, fmt};
 use cudarc::driver::DriverError;
 use gridcall_view::ViewError;
 
-use crate::{driver::DriverCode, launch::Block};
+use crate::{
+    driver::DriverCode,
+    launch::{Block, Grid},
+};
 
 /// Why a kernel could not be loaded, or a device not be opened.
 ///
@@ -757,6 +760,12 @@ impl fmt::Display for Axis {
             Axis::Y => "y",
             Axis::Z => "z",
         })
+    }
+}
+
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}, {}, {})", self.x, self.y, self.z)
     }
 }
 

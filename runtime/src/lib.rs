@@ -285,6 +285,7 @@ mod pointer;
 pub mod python;
 mod strided;
 mod timing;
+mod trace;
 mod variant;
 mod vector;
 mod verify;

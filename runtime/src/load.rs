@@ -20,7 +20,7 @@ use crate::{
     error::{GeometryError, LoadError, LoadErrorKind},
     launch::Block,
     module::instead,
-    variant,
+    trace, variant,
 };
 
 /// A kernel in one context, with all that a launch compares against.
@@ -115,6 +115,7 @@ impl Loaded {
             let path = absent.image.path;
             return Err(LoadErrorKind::SignaturesOnly { kernel, path }.into());
         }
+        let _range = trace::load(kernel, context);
         let driver = enter(context)?;
         let variant = variant::best(declaration, driver, context)?;
         let module = Module::shared(kernel, variant.image, driver, context)?;
@@ -364,6 +365,7 @@ impl Module {
         if let Some(module) = module.upgrade() {
             return Ok(module);
         }
+        let _range = trace::compile(image.path, context);
         let loaded = Arc::new(
             Module::load(driver, context, image.ptx)
                 .map_err(|refused| explain_load(kernel, image, driver, context, &refused))?,

@@ -10,6 +10,7 @@ use crate::{
     error::{LoadError, LoadErrorKind},
     layout::{ArgLayout, Class},
     load::{self, Found, Loaded, enter, hint, readable_log},
+    trace,
 };
 
 /// An image that is loaded in one context: PTX, a cubin or a fatbin that is known only when the
@@ -118,6 +119,7 @@ impl Module {
             _ => None,
         };
         let driver = enter(context)?;
+        let _range = trace::compile(name, context);
         let loaded = load::Module::load(driver, context, image).map_err(|refused| {
             if refused.code.breaks_context() {
                 return LoadErrorKind::Broken(refused.code);
@@ -173,6 +175,7 @@ impl Module {
             }
             None => self.check_told(declaration)?,
         }
+        let _range = trace::load(declaration.kernel, &self.context);
         enter(&self.context)?;
         let loaded = Loaded::from_module(declaration, &self.context, self.loaded.clone(), &found)?;
         if self.text.is_none() && loaded.takes_more() {

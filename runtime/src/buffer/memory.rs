@@ -51,13 +51,15 @@ impl Memory {
         if is_capturing(stream.cu_stream())? {
             return Err(BufferErrorKind::Capturing.into());
         }
-        let failed = |source| match DriverCode::from(source).breaks_context() {
-            true => BufferErrorKind::Broken(source),
-            false => BufferErrorKind::Allocate {
+        let failed = |source| {
+            if DriverCode::from(source).breaks_context() {
+                return BufferErrorKind::Broken(source);
+            }
+            BufferErrorKind::Allocate {
                 bytes,
                 device: context.ordinal(),
                 source,
-            },
+            }
         };
         let pointer = if bytes == 0 {
             0
