@@ -6,6 +6,7 @@ use cudarc::driver::DriverError;
 use gridcall_view::ViewError;
 
 use crate::{
+    describe::LaunchDescription,
     driver::DriverCode,
     launch::{Block, Grid},
 };
@@ -357,9 +358,7 @@ pub enum LaunchErrorKind {
         error: ViewError,
     },
     /// With `GRIDCALL_SYNC=1`: the kernel ran and failed.
-    #[error(
-        "declared at {file}:{line}, failed while it ran: {code}\n  grid {grid:?}, block {block:?}, {shared_mem_bytes} bytes of dynamic shared memory{arguments}"
-    )]
+    #[error("declared at {file}:{line}, failed while it ran: {code}\n  {launch}")]
     Fault {
         /// The source file of the declaration.
         file: &'static str,
@@ -367,14 +366,8 @@ pub enum LaunchErrorKind {
         line: u32,
         /// What the synchronisation answered.
         code: DriverCode,
-        /// Blocks along x, y and z.
-        grid: [u32; 3],
-        /// Threads along x, y and z.
-        block: [u32; 3],
-        /// Dynamic shared memory of a block in bytes.
-        shared_mem_bytes: u32,
-        /// The arguments, one on a line.
-        arguments: String,
+        /// What was launched.
+        launch: LaunchDescription,
     },
 }
 

@@ -270,6 +270,7 @@ mod contract;
 mod counterpart;
 mod current;
 mod declaration;
+mod describe;
 mod device;
 mod driver;
 mod error;
@@ -293,6 +294,7 @@ mod verify;
 pub use arg::KernelArg;
 pub use awaiting::{After, after, after_event};
 pub use buffer::{Buffer, BufferSlice, BufferSliceMut, PeerSlice, PeerSliceMut, Pinned};
+pub use describe::LaunchDescription;
 pub use device::device;
 pub use driver::DriverCode;
 pub use error::{
@@ -311,13 +313,14 @@ pub use vector::*;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        call::{Call, Finish, Span, launch, launch_unsafe},
+        call::{Call, Finish, Span, describe, launch, launch_unsafe},
         cell::KernelCell,
         contract::{AnyField, Extents, Field, Int, ViewOf},
         counterpart::{
             Counterpart, CounterpartField, LayoutOf, NoLayout, check_access, check_fields,
         },
         declaration::{Cpp, Declaration, Image, Param, Pass, Variant},
+        describe::Arrays,
         kernel::{Arguments, Declared, NoView},
         layout::{
             ArgLayout, Class, Expected, Field as ArgField, Places, check_element, check_layout,

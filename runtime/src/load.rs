@@ -33,6 +33,8 @@ pub(crate) struct Loaded {
     pub(crate) packed: bool,
     /// Whether each launch is followed by a synchronisation (`GRIDCALL_SYNC=1`).
     pub(crate) synchronous: bool,
+    /// The ordinal of the context's device.
+    pub(crate) device: usize,
     pub(crate) limits: Limits,
     /// Threads of a block that this kernel can run with, by its registers and launch bound.
     pub(crate) max_threads_per_block: u32,
@@ -159,6 +161,7 @@ impl Loaded {
             function,
             packed,
             synchronous: std::env::var_os("GRIDCALL_SYNC").is_some_and(|value| value == "1"),
+            device: context.ordinal(),
             limits,
             max_threads_per_block,
             registers: attribute(4)?,

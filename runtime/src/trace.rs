@@ -14,8 +14,7 @@ mod nvtx;
 #[cfg(feature = "nvtx")]
 use std::fmt::Write as _;
 
-use cudarc::driver::CudaContext;
-use gridcall_view::StreamRef;
+use cudarc::driver::{CudaContext, sys::CUstream};
 
 use crate::{launch::Dims, load::Loaded};
 
@@ -62,11 +61,11 @@ pub(crate) fn compile(module: &str, context: &CudaContext) -> Range {
 
 /// While a kernel is enqueued; with `GRIDCALL_SYNC=1`, until it is done.
 #[inline(always)]
-pub(crate) fn launch(kernel: &Loaded, dims: Dims, stream: StreamRef<'_>) -> Range {
+pub(crate) fn launch(kernel: &Loaded, dims: Dims, stream: CUstream) -> Range {
     Range {
         #[cfg(feature = "tracing")]
         _span: (tracing::Level::TRACE <= tracing::level_filters::LevelFilter::current())
-            .then(|| launch_span(kernel, dims.numbers(), stream.raw().addr(), stream.device())),
+            .then(|| launch_span(kernel, dims.numbers(), stream)),
         #[cfg(feature = "nvtx")]
         _range: nvtx::push(|message| {
             let (name, grid, block) = (kernel.declaration.kernel, dims.grid, dims.block);
@@ -78,12 +77,7 @@ pub(crate) fn launch(kernel: &Loaded, dims: Dims, stream: StreamRef<'_>) -> Rang
 #[cfg(feature = "tracing")]
 #[cold]
 #[inline(never)]
-fn launch_span(
-    kernel: &Loaded,
-    dims: [u32; 7],
-    stream: usize,
-    device: i32,
-) -> tracing::span::EnteredSpan {
+fn launch_span(kernel: &Loaded, dims: [u32; 7], stream: CUstream) -> tracing::span::EnteredSpan {
     let dims = Dims::from_numbers(dims);
     tracing::trace_span!(
         target: "gridcall",
@@ -92,8 +86,8 @@ fn launch_span(
         grid = %dims.grid,
         block = %dims.block,
         shared_mem_bytes = dims.shared_mem_bytes,
-        stream = format_args!("{stream:#x}"),
-        device,
+        stream = format_args!("{:#x}", stream.addr()),
+        device = kernel.device,
     )
     .entered()
 }

@@ -310,6 +310,11 @@ impl<'a> Signature<'a> {
             "Launches `{name}` with these arguments.\n\n# Errors\n\nAs the function `{name}`.\n\n\
              # Safety\n\nAs the function `{name}`."
         );
+        let describe_doc = format!(
+            "The launch of `{name}` with these arguments in one line, for a log. Nothing is \
+             launched.\n\n# Errors\n\nIf `{name}` cannot be loaded, the launch's shape is not possible \
+             here, or an argument would be refused."
+        );
         quote_spanned! {ours()=>
             #(#cfgs)*
             #[allow(dead_code, deprecated, unused_variables)]
@@ -332,6 +337,15 @@ impl<'a> Signature<'a> {
                     launch: impl #krate::LaunchShape,
                 ) -> ::core::result::Result<(), #krate::LaunchError> {
                     #launch
+                }
+
+                #[doc = #describe_doc]
+                #vis fn describe(
+                    &mut self,
+                    stream: &#krate::cudarc::driver::CudaStream,
+                    launch: impl #krate::LaunchShape,
+                ) -> ::core::result::Result<#krate::LaunchDescription, #krate::LaunchError> {
+                    #krate::__private::describe(self, stream, ::core::convert::Into::into(launch))
                 }
             }
         }
