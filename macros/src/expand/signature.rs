@@ -290,8 +290,13 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// `load` on the struct that stands for the kernel, `launch` on one with arguments.
-    pub(super) fn methods(&self, load: &TokenStream, launch: &TokenStream) -> TokenStream {
+    /// `load` on the struct that stands for the kernel, `launch` and `describe` on one with arguments.
+    pub(super) fn methods(
+        &self,
+        load: &TokenStream,
+        launch: &TokenStream,
+        describe: &TokenStream,
+    ) -> TokenStream {
         let Outline {
             attrs, vis, ident, ..
         } = self.outline;
@@ -345,7 +350,7 @@ impl<'a> Signature<'a> {
                     stream: &#krate::cudarc::driver::CudaStream,
                     launch: impl #krate::LaunchShape,
                 ) -> ::core::result::Result<#krate::LaunchDescription, #krate::LaunchError> {
-                    #krate::__private::describe(self, stream, ::core::convert::Into::into(launch))
+                    #describe
                 }
             }
         }
