@@ -160,12 +160,12 @@ pub struct Arrays {
 impl Arrays {
     /// Looks at an array that the kernel reads.
     pub fn read<T, V: AsDeviceView<T> + ?Sized>(&mut self, index: usize, array: &V) {
-        self.see(index, array.describe_strided());
+        self.see(index, &array.describe_strided());
     }
 
     /// Looks at an array that the kernel writes.
     pub fn write<T, V: AsDeviceViewMut<T> + ?Sized>(&mut self, index: usize, array: &V) {
-        self.see(index, array.describe_strided_mut());
+        self.see(index, &array.describe_strided_mut());
     }
 
     /// Looks at an array that may be left out.
@@ -183,7 +183,7 @@ impl Arrays {
         arrays
     }
 
-    fn see(&mut self, index: usize, view: Result<View<'_>, ViewError>) {
+    fn see(&mut self, index: usize, view: &Result<View<'_>, ViewError>) {
         // What it would be refused for, the launch says.
         let Ok(view) = view else { return };
         let (len, pointer) = (view.len(), view.pointer());
