@@ -107,6 +107,23 @@
 //! - An array of a default stream that is dropped while another context is current is freed on that
 //!   context's default stream. With several contexts of one device, synchronise before such a drop.
 //!
+//! # Watching launches
+//!
+//! - [`timed`] measures by events what is enqueued on a stream, as a value to await or to wait for;
+//!   a [`Timer`] does so again and again, and tells median and range of several rounds.
+//! - `saxpy { .. }.describe(&stream, launch)`, or [`Kernel::describe`], gives the launch in one line
+//!   for a log: a [`LaunchDescription`].
+//! - With the feature `tracing` there are spans, target `gridcall`: `load` (`kernel`, `device`) and
+//!   within it `compile` (`module`, `device`) at level `DEBUG`; `launch` (`kernel`, `grid`, `block`,
+//!   `shared_mem_bytes`, `stream`, `device`) at level `TRACE`, while a kernel is enqueued.
+//! - With the feature `nvtx` there are ranges of the same names in NVTX's domain `gridcall`, such as
+//!   `launch saxpy (4, 1, 1) (256, 1, 1)`. They go through `libnvtx3interop.so.1` (CUDA 12.9 and
+//!   later) or `libnvToolsExt.so.1` (earlier ones), which the loader must find; where it finds none,
+//!   or no profiler listens, there are none.
+//!
+//! Without the features a launch holds nothing of them. With `tracing` and no subscriber it takes
+//! some twenty instructions more, with `nvtx` and no profiler up to forty.
+//!
 //! # Switches
 //!
 //! `GRIDCALL_SYNC=1` in the environment synchronises after each launch of kernels loaded from then
@@ -121,6 +138,7 @@
 //! - `half`, `num-complex`, `float8`: those crates' types as scalars and elements.
 //! - `dlpack`: tensors of other libraries through DLPack.
 //! - `pyo3`: arrays of Python libraries as arguments of functions that are exported to Python.
+//! - `tracing`, `nvtx`: spans and ranges around loads and launches.
 //!
 //! # Building
 //!
