@@ -50,7 +50,7 @@ impl Event {
         Event::with_flags(context, DISABLE_TIMING | BLOCKING_SYNC)
     }
 
-    /// An event that notes when it is reached, which an interrupt would delay.
+    /// An event that notes when it is reached. A host that waits for it does not sleep.
     pub(crate) fn with_time(context: &Arc<CudaContext>) -> Result<Event, DriverError> {
         Event::with_flags(context, 0)
     }

@@ -40,7 +40,7 @@ struct Line(String);
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0 += &format!(" {field}={value:?}");
+        self.0.extend([format!(" {field}={value:?}")]);
     }
 }
 
