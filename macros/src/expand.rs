@@ -191,7 +191,7 @@ pub(crate) fn outline(krate: &Path, outline: &Outline) -> TokenStream {
     let never = quote_spanned! {ours()=> loop {} };
     let arguments = signature.struct_item();
     let function = signature.function(&TokenStream::new(), &never);
-    let methods = signature.methods(&never, &never);
+    let methods = signature.methods(&never, &never, &never);
     quote_spanned! {ours()=>
         #arguments
         #function
@@ -223,7 +223,10 @@ impl Subject<'_> {
         let methods = if self.later {
             signature.load_from()
         } else {
-            signature.methods(&load, &launch)
+            let describe = quote_spanned! {ours()=>
+                #krate::__private::describe(self, stream, ::core::convert::Into::into(launch))
+            };
+            signature.methods(&load, &launch, &describe)
         };
         let places = self.places();
         let declared = self.declared(signature);

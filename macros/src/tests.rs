@@ -63,7 +63,7 @@ fn a_kernel_is_a_function_and_a_struct() {
         &text,
         &[
             "pub fn saxpy<'__e>( stream: &::gridcall::cudarc::driver::CudaStream, \
-             launch: impl ::core::convert::Into<::gridcall::Launch<'__e>>, n: u32, a: f32, \
+             launch: impl ::gridcall::LaunchShape<'__e>, n: u32, a: f32, \
              x: &(impl ::gridcall::AsDeviceView<f32> + ?::core::marker::Sized), \
              y: &mut (impl ::gridcall::AsDeviceViewMut<f32> + ?::core::marker::Sized), ) \
              -> ::core::result::Result<(), ::gridcall::LaunchError>",
@@ -128,7 +128,6 @@ fn a_declaration_says_what_the_ptx_does() {
         &[
             "kernel: \"saxpy\", entry: \"saxpy\", variants: &[",
             "Variant { image: &__IMAGE0, entry: \"saxpy\",",
-            "safe: true,",
             "Param::scalar(\"n\", \"u32\", 0, \"u32\")",
             "Param::array(\"x\", \"&[f32]\", 8, \"f32\", false, true)",
             "Param::array(\"y\", \"&mut [f32]\", 16, \"f32\", true, false)",
@@ -237,7 +236,6 @@ fn an_unsafe_kernel_is_unsafe_everywhere() {
                 "type Safety = ::gridcall::Unsafe;",
                 "unsafe { ::gridcall::__private::launch_unsafe(self, stream,",
                 "# Safety The caller vouches",
-                "safe: false,",
             ],
         );
     }

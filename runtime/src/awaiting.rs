@@ -91,8 +91,13 @@ pub fn after<T: Send + 'static>(
 /// # }
 /// ```
 pub fn after_event<T: Send + 'static>(event: CudaEvent, owned: T) -> After<T> {
+    after_point(Arc::new(Event::of_cudarc(event)), owned)
+}
+
+/// Owns `owned` until what the event was recorded for is done.
+pub(crate) fn after_point<T: Send + 'static>(event: Arc<Event>, owned: T) -> After<T> {
     After {
-        state: State::Pending(Arc::new(Event::of_cudarc(event)), owned),
+        state: State::Pending(event, owned),
         wait: None,
     }
 }

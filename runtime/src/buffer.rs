@@ -276,6 +276,34 @@ impl<T> Buffer<T> {
         self.as_slice_mut().into_slice(range)
     }
 
+    /// The same memory as a buffer of elements of another type; who used it is still known.
+    ///
+    /// ```no_run
+    /// # use gridcall::Buffer;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let stream = gridcall::device(0)?.default_stream();
+    /// let numbers = Buffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0, 4.0])?;
+    /// let vectors: Buffer<[f32; 2]> = numbers.cast()?;
+    /// assert_eq!(vectors.to_vec()?, [[1.0, 2.0], [3.0, 4.0]]);
+    /// let bits: Buffer<u32> = vectors.cast()?;
+    /// assert_eq!(bits.to_vec()?[0], 1.0_f32.to_bits());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no whole number of such elements, or not aligned for them. The buffer is
+    /// then dropped; [`BufferSlice::cast`] tells beforehand.
+    pub fn cast<U: AnyBitPattern>(self) -> Result<Buffer<U>, BufferError> {
+        let len = self.as_slice().cast::<U>()?.len();
+        Ok(Buffer {
+            memory: self.memory,
+            len,
+            elements: PhantomData,
+        })
+    }
+
     /// The elements before `middle` and those from there on, each for writing, perhaps by two
     /// threads and on two streams at a time.
     ///

@@ -27,12 +27,14 @@ use crate::{
     attributes::{Attributes, Examined, examine},
     cell::KernelCell,
     contract::{Extents, Int},
+    describe::{Arrays, LaunchDescription},
     driver::DriverCode,
     error::{ArgumentError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind},
     kernel::{Arguments, Declared, Safe, Safety},
     launch::{Dims, Launch},
     load::Loaded,
     params::Params,
+    trace,
 };
 
 /// Launches a safe kernel, through the one that is loaded for the stream's context.
@@ -59,7 +61,11 @@ pub unsafe fn launch_unsafe<A: Arguments>(
     let kernel = A::Declared::cell();
     match kernel.find(stream) {
         Ok(loaded) => launch_loaded(loaded, stream, launch, arguments),
-        Err(error) => Err(not_loaded(kernel, error)),
+        Err(error) => Err(not_loaded(
+            kernel,
+            <A::Declared as Declared>::Safety::SAFE,
+            error,
+        )),
     }
 }
 
@@ -80,7 +86,7 @@ macro_rules! launch_resolved {
             return unsafe { $arguments.run(&call, &mut params) };
         }
         let settled = call.all_settled();
-        if call.mixed.get() || !settled && !is_alone(stream) {
+        if kernel.synchronous || call.mixed.get() || !settled && !is_alone(stream) {
             let dims = dims.numbers();
             // SAFETY: the parameters are those of these arguments.
             return unsafe { launch_in_order(kernel, stream, dims, None, $arguments, &mut params) };
@@ -89,7 +95,8 @@ macro_rules! launch_resolved {
         // and what decides that is the same for the stream and for those. `Call::finish` looks again,
         // and waits.
         let alone = unsafe { StreamRef::from(stream).alone() };
-        let call = Call::new(kernel, alone, dims);
+        let mut call = Call::new(kernel, alone, dims);
+        call.goes_on = true;
         call.waits_late.set(!settled);
         // SAFETY: the parameters are those of these arguments.
         unsafe { $arguments.run(&call, &mut params) }
@@ -161,8 +168,43 @@ pub(crate) fn launch_attributed<A: Arguments>(
     unsafe { launch_in_order(kernel, stream, dims, attributes, arguments, &mut params) }
 }
 
-/// The end of a launch that has attributes, or whose arrays are to be ordered with what other
-/// streams do.
+/// Describes the launch of a kernel through the one that is loaded for the stream's context.
+pub fn describe<A: Arguments>(
+    arguments: &mut A,
+    stream: &CudaStream,
+    launch: Launch<'_>,
+) -> Result<LaunchDescription, LaunchError> {
+    let kernel = A::Declared::cell();
+    match kernel.find(stream) {
+        Ok(loaded) => describe_loaded(loaded, stream, launch, arguments),
+        Err(error) => Err(not_loaded(kernel, false, error)),
+    }
+}
+
+/// Describes the launch of a kernel that is loaded in the stream's context.
+pub(crate) fn describe_loaded<A: Arguments>(
+    kernel: &Loaded,
+    stream: &CudaStream,
+    launch: Launch<'_>,
+    arguments: &mut A,
+) -> Result<LaunchDescription, LaunchError> {
+    // For the opt-in to shared memory.
+    rebind(kernel, stream)?;
+    let dims = if launch.attributes.any() || !kernel.plain {
+        resolve_examined::<A::Declared>(kernel, stream, &launch)?
+    } else {
+        resolve::<A::Declared>(kernel, launch)?
+    };
+    let params = arguments.check(&Call::new(kernel, StreamRef::from(stream), dims))?;
+    let arrays = Arrays::of(arguments);
+    let (dims, stream, params) = (dims.numbers(), stream.cu_stream(), params.as_ref());
+    Ok(LaunchDescription::new(
+        kernel, dims, stream, params, &arrays,
+    ))
+}
+
+/// The end of a launch that has attributes, that is waited for, or whose arrays are to be ordered with
+/// what other streams do.
 ///
 /// # Safety
 ///
@@ -179,7 +221,10 @@ unsafe fn launch_in_order<A: Arguments>(
     // Arrays are acquired in the stream's context.
     rebind(kernel, stream)?;
     let dims = Dims::from_numbers(dims);
+    // What is acquired cannot be looked at any more.
+    let arrays = kernel.synchronous.then(|| Arrays::of(&arguments));
     let mut call = Call::new(kernel, StreamRef::from(stream).of_one_launch(), dims);
+    call.arrays = arrays.as_ref();
     call.attributes = attributes;
     // SAFETY: the caller vouches for the parameters.
     unsafe { arguments.run(&call, params) }
@@ -284,6 +329,10 @@ pub struct Call<'a> {
     mixed: Cell<bool>,
     /// Whether the launch is made alone, for as long as cudarc orders nothing.
     waits_late: Cell<bool>,
+    /// Whether it is known not to be waited for (`GRIDCALL_SYNC=1`).
+    goes_on: bool,
+    /// What is known of the arrays, in case that it is and fails.
+    arrays: Option<&'a Arrays>,
 }
 
 impl<'a> Call<'a> {
@@ -299,6 +348,8 @@ impl<'a> Call<'a> {
             settled: Cell::new(0),
             mixed: Cell::new(false),
             waits_late: Cell::new(false),
+            goes_on: false,
+            arrays: None,
         }
     }
 
@@ -551,6 +602,7 @@ impl<'a> Call<'a> {
         params: &mut Params<SIZE>,
     ) -> Result<(), LaunchError> {
         let stream: CUstream = self.stream.raw().cast();
+        let _range = trace::launch(self.kernel, self.dims, stream);
         loop {
             let code = match self.attributes {
                 // SAFETY: the kernel was loaded in, or compared with, the context of the stream,
@@ -575,9 +627,10 @@ impl<'a> Call<'a> {
                 }
             }
         }
-        if self.kernel.synchronous {
+        if !self.goes_on && self.kernel.synchronous {
+            let (kernel, dims, arrays) = (self.kernel, self.dims.numbers(), self.arrays);
             // SAFETY: the stream is borrowed and its context current.
-            unsafe { synchronise(self.kernel, stream, self.dims.numbers(), params.bytes()) }?;
+            unsafe { synchronise(kernel, stream, dims, params.bytes(), arrays) }?;
         }
         Ok(())
     }
@@ -648,8 +701,15 @@ fn error(kernel: &Loaded, kind: LaunchErrorKind) -> LaunchError {
 
 #[cold]
 #[inline(never)]
-fn not_loaded(kernel: &KernelCell, error: LoadError) -> LaunchError {
-    LaunchError::of_load(kernel.declaration().kernel, error)
+fn not_loaded(kernel: &KernelCell, safe: bool, error: LoadError) -> LaunchError {
+    let name = kernel.declaration().kernel;
+    match error.kind() {
+        // Loaded, it would be refused all the same.
+        LoadErrorKind::Capturing { .. } if safe => {
+            LaunchError::new(name, LaunchErrorKind::Capturing)
+        }
+        _ => LaunchError::of_load(name, error),
+    }
 }
 
 /// Makes the stream's context current; false if it is already.
@@ -870,6 +930,7 @@ unsafe fn synchronise(
     stream: CUstream,
     dims: [u32; 7],
     params: &[u8],
+    arrays: Option<&Arrays>,
 ) -> Result<(), LaunchError> {
     // SAFETY: the caller vouches for the stream and the context.
     let code = unsafe { (kernel.driver.stream_synchronize)(stream) };
@@ -877,15 +938,13 @@ unsafe fn synchronise(
         return Ok(());
     };
     let declaration = kernel.declaration;
-    let dims = Dims::from_numbers(dims);
+    let nothing = Arrays::default();
+    let arrays = arrays.unwrap_or(&nothing);
     let kind = LaunchErrorKind::Fault {
         file: declaration.file,
         line: declaration.line,
         code,
-        grid: dims.grid.into(),
-        block: dims.block.into(),
-        shared_mem_bytes: dims.shared_mem_bytes,
-        arguments: declaration.describe_arguments(params),
+        launch: LaunchDescription::new(kernel, dims, stream, params, arrays),
     };
     Err(error(kernel, kind))
 }

@@ -15,8 +15,6 @@ pub struct Declaration {
     pub file: &'static str,
     /// The line of the declaration.
     pub line: u32,
-    /// Whether every caller is safe (`safe fn`).
-    pub safe: bool,
     /// The parameters in order, laid out as in the PTX.
     pub params: &'static [Param],
     /// The end of the last parameter in bytes, without padding behind it.
@@ -65,25 +63,6 @@ impl Declaration {
         self.variants
             .first()
             .map_or("a module", |first| first.image.path)
-    }
-
-    /// The arguments of a launch, one on a line, read back from its parameter block.
-    #[cold]
-    pub(crate) fn describe_arguments(&self, params: &[u8]) -> String {
-        self.params
-            .iter()
-            .enumerate()
-            .map(|(index, param)| {
-                let bytes = params
-                    .get(param.offset..)
-                    .and_then(|rest| rest.get(..param.size));
-                let value = bytes.map_or_else(String::new, |bytes| param.describe(bytes));
-                format!(
-                    "\n  parameter {index}, `{}: {}` = {value}",
-                    param.name, param.ty
-                )
-            })
-            .collect()
     }
 }
 
@@ -179,26 +158,5 @@ impl Param {
                 element: Some(layout),
             },
         }
-    }
-
-    fn describe(&self, bytes: &[u8]) -> String {
-        macro_rules! scalar {
-            ($($scalar:ident),+) => {
-                match self.ty {
-                    $(stringify!($scalar) => bytes
-                        .try_into()
-                        .map(|bytes| $scalar::from_ne_bytes(bytes).to_string())
-                        .ok(),)+
-                    "bool" => Some((bytes != [0]).to_string()),
-                    _ if self.ty.starts_with('&') || self.ty.starts_with("Option") => bytes
-                        .try_into()
-                        .map(|bytes| format!("device address {:#x}", u64::from_ne_bytes(bytes)))
-                        .ok(),
-                    _ => None,
-                }
-            };
-        }
-        scalar!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize, f32, f64)
-            .unwrap_or_else(|| format!("bytes {bytes:02x?}"))
     }
 }

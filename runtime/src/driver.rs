@@ -11,7 +11,10 @@ use std::{
     sync::OnceLock,
 };
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUfunction, CUmemoryPool, CUmodule, CUstream};
+use cudarc::driver::{
+    DriverError,
+    sys::{CUcontext, CUdevice, CUevent, CUfunction, CUmemoryPool, CUmodule, CUstream},
+};
 use libloading::Library;
 
 use crate::{
@@ -25,6 +28,7 @@ use crate::{
 pub struct DriverCode(pub(crate) c_uint);
 
 pub(crate) const SUCCESS: DriverCode = DriverCode(0);
+pub(crate) const NOT_INITIALIZED: DriverCode = DriverCode(3);
 
 /// The functions, by their names in the driver's header without the prefix.
 #[derive(Debug)]
@@ -54,11 +58,22 @@ pub(crate) struct Driver {
     pub(crate) occupancy_max_active_blocks_per_multiprocessor:
         unsafe extern "C" fn(*mut c_int, CUfunction, c_int, usize) -> DriverCode,
     pub(crate) launch_kernel: LaunchKernel,
+    /// Bindings of CUDA 13 have `_v2` alone, which a driver of CUDA 12.7 has not.
+    pub(crate) event_elapsed_time: unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> DriverCode,
     get_error_name: unsafe extern "C" fn(DriverCode, *mut *const c_char) -> DriverCode,
     get_error_string: unsafe extern "C" fn(DriverCode, *mut *const c_char) -> DriverCode,
     /// Since CUDA 12.4.
     pub(crate) func_get_param_info:
         Option<unsafe extern "C" fn(CUfunction, usize, *mut usize, *mut usize) -> DriverCode>,
+    /// Since CUDA 12.4.
+    pub(crate) module_get_function_count:
+        Option<unsafe extern "C" fn(*mut c_uint, CUmodule) -> DriverCode>,
+    /// Since CUDA 12.4.
+    pub(crate) module_enumerate_functions:
+        Option<unsafe extern "C" fn(*mut CUfunction, c_uint, CUmodule) -> DriverCode>,
+    /// Since CUDA 12.3.
+    pub(crate) func_get_name:
+        Option<unsafe extern "C" fn(*mut *const c_char, CUfunction) -> DriverCode>,
     /// Since CUDA 11.2; its types differ between bindings.
     pub(crate) mem_pool_set_access:
         Option<unsafe extern "C" fn(CUmemoryPool, *const PoolAccess, usize) -> DriverCode>,
@@ -197,31 +212,13 @@ fn open() -> Result<Driver, LoadError> {
             })?
         }};
     }
-    // SAFETY: the type is the function's type in cuda.h.
-    let launch_kernel_ex = unsafe { library.get(b"cuLaunchKernelEx") }.ok().map(|f| *f);
-    // SAFETY: the type is the function's type in cuda.h.
-    let occupancy_max_active_clusters = unsafe { library.get(b"cuOccupancyMaxActiveClusters") }
-        .ok()
-        .map(|f| *f);
-    // SAFETY: the type is the function's type in cuda.h.
-    let occupancy_max_potential_block_size =
-        unsafe { library.get(b"cuOccupancyMaxPotentialBlockSize") }
-            .ok()
-            .map(|f| *f);
-    // SAFETY: the type is the function's type in cuda.h.
-    let ctx_get_stream_priority_range = unsafe { library.get(b"cuCtxGetStreamPriorityRange") }
-        .ok()
-        .map(|f| *f);
-    // SAFETY: the type is the function's type in cuda.h.
-    let func_get_param_info = unsafe { library.get(b"cuFuncGetParamInfo") }
-        .ok()
-        .map(|f| *f);
-    // SAFETY: the type is the function's type in cuda.h.
-    let mem_pool_set_access = unsafe { library.get(b"cuMemPoolSetAccess") }
-        .ok()
-        .map(|f| *f);
-    // SAFETY: the type is the function's type in cuda.h.
-    let stream_get_id = unsafe { library.get(b"cuStreamGetId") }.ok().map(|f| *f);
+    macro_rules! newer {
+        ($name:literal) => {{
+            // SAFETY: the type of the field it is assigned to is the function's type in cuda.h.
+            let function = unsafe { library.get($name) };
+            function.ok().map(|function| *function)
+        }};
+    }
     Ok(Driver {
         init: function!(b"cuInit"),
         driver_get_version: function!(b"cuDriverGetVersion"),
@@ -239,15 +236,19 @@ fn open() -> Result<Driver, LoadError> {
             b"cuOccupancyMaxActiveBlocksPerMultiprocessor"
         ),
         launch_kernel: function!(b"cuLaunchKernel"),
+        event_elapsed_time: function!(b"cuEventElapsedTime"),
         get_error_name: function!(b"cuGetErrorName"),
         get_error_string: function!(b"cuGetErrorString"),
-        func_get_param_info,
-        mem_pool_set_access,
-        launch_kernel_ex,
-        occupancy_max_active_clusters,
-        occupancy_max_potential_block_size,
-        ctx_get_stream_priority_range,
-        stream_get_id,
+        func_get_param_info: newer!(b"cuFuncGetParamInfo"),
+        module_get_function_count: newer!(b"cuModuleGetFunctionCount"),
+        module_enumerate_functions: newer!(b"cuModuleEnumerateFunctions"),
+        func_get_name: newer!(b"cuFuncGetName"),
+        mem_pool_set_access: newer!(b"cuMemPoolSetAccess"),
+        stream_get_id: newer!(b"cuStreamGetId"),
+        launch_kernel_ex: newer!(b"cuLaunchKernelEx"),
+        occupancy_max_active_clusters: newer!(b"cuOccupancyMaxActiveClusters"),
+        occupancy_max_potential_block_size: newer!(b"cuOccupancyMaxPotentialBlockSize"),
+        ctx_get_stream_priority_range: newer!(b"cuCtxGetStreamPriorityRange"),
         _library: library,
     })
 }
@@ -363,6 +364,12 @@ impl DriverCode {
         }
         // SAFETY: on success the text is a C string that lives as long as the driver.
         unsafe { CStr::from_ptr(text) }.to_str().ok()
+    }
+}
+
+impl From<DriverError> for DriverCode {
+    fn from(error: DriverError) -> DriverCode {
+        DriverCode(error.0 as c_uint)
     }
 }
 

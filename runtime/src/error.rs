@@ -7,6 +7,7 @@ use gridcall_view::ViewError;
 
 use crate::{
     attributes::Cluster,
+    describe::LaunchDescription,
     driver::DriverCode,
     launch::{Block, Grid},
 };
@@ -147,7 +148,7 @@ pub enum LoadErrorKind {
         hint: &'static str,
     },
     /// The module loaded, and has no such entry.
-    #[error("kernel `{kernel}`: the driver finds no entry `{entry}` in `{path}`")]
+    #[error("kernel `{kernel}`: the driver finds no entry `{entry}` in {path}{instead}")]
     NoEntry {
         /// The kernel's name in Rust.
         kernel: &'static str,
@@ -155,6 +156,8 @@ pub enum LoadErrorKind {
         entry: String,
         /// The file or the module.
         path: String,
+        /// What it has, if the driver tells, or empty.
+        instead: String,
     },
     /// The loaded kernel takes other parameters than the declaration says.
     #[error(
@@ -203,11 +206,11 @@ pub enum LoadErrorKind {
         source: std::io::Error,
     },
     /// A module is text, and not the PTX that it should be.
-    #[error("{module}: not the PTX that it should be: {message}")]
+    #[error("not the PTX that it should be: {place}: {message}")]
     Ptx {
-        /// The module, as it was named.
-        module: String,
-        /// Line, column, and what was expected there.
+        /// The module, as it was named, with line and column where one is wrong.
+        place: String,
+        /// What was expected there, and what to do if that is known.
         message: String,
     },
     /// The driver refused a module.
@@ -367,9 +370,7 @@ pub enum LaunchErrorKind {
         error: ViewError,
     },
     /// With `GRIDCALL_SYNC=1`: the kernel ran and failed.
-    #[error(
-        "declared at {file}:{line}, failed while it ran: {code}\n  grid {grid:?}, block {block:?}, {shared_mem_bytes} bytes of dynamic shared memory{arguments}"
-    )]
+    #[error("declared at {file}:{line}, failed while it ran: {code}\n  {launch}")]
     Fault {
         /// The source file of the declaration.
         file: &'static str,
@@ -377,14 +378,8 @@ pub enum LaunchErrorKind {
         line: u32,
         /// What the synchronisation answered.
         code: DriverCode,
-        /// Blocks along x, y and z.
-        grid: [u32; 3],
-        /// Threads along x, y and z.
-        block: [u32; 3],
-        /// Dynamic shared memory of a block in bytes.
-        shared_mem_bytes: u32,
-        /// The arguments, one on a line.
-        arguments: String,
+        /// What was launched.
+        launch: LaunchDescription,
     },
 }
 
@@ -814,6 +809,9 @@ pub enum BufferErrorKind {
         /// The buffer's device.
         device: usize,
     },
+    /// The context is broken for good.
+    #[error("{}", broken(DriverCode::from(*.0)))]
+    Broken(DriverError),
     /// A driver call failed.
     #[error("{call} failed: {source}")]
     Driver {
@@ -822,12 +820,35 @@ pub enum BufferErrorKind {
         /// Its answer.
         source: DriverError,
     },
+    /// The time between two events could not be asked for.
+    #[error("cuEventElapsedTime failed: {0}")]
+    Elapsed(DriverCode),
     /// The future was polled again after it was ready.
     #[error("what was awaited has been given away already")]
     Taken,
     /// No thread could be started that looks for what is done.
     #[error("cannot start the thread that awaits the device: {0}")]
     Thread(std::io::Error),
+}
+
+/// Why something could not be measured; `E` is the error of what was to be.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TimingError<E> {
+    /// What was to be measured failed.
+    #[error("{0}")]
+    Work(E),
+    /// The stream is being captured.
+    #[error(
+        "the stream is being captured into a graph, in which nothing runs that could be measured; measure the launch of the graph"
+    )]
+    Capturing,
+    /// The device or the driver failed.
+    #[error("cannot measure: {0}")]
+    Device(BufferError),
+    /// No rounds were asked for.
+    #[error("cannot measure 0 rounds")]
+    NoRounds,
 }
 
 impl BufferError {

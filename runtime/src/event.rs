@@ -10,7 +10,10 @@ use std::{
 
 use cudarc::driver::{CudaContext, CudaEvent, DriverError, result, sys};
 
-use crate::current::Current;
+use crate::{
+    current::Current,
+    driver::{DriverCode, NOT_INITIALIZED, driver},
+};
 
 /// A driver's event that knows whether it has been recorded: one that has not counts as complete
 /// for the driver, and must not for us.
@@ -45,6 +48,11 @@ impl Event {
     /// An event for the host to wait for, asleep.
     pub(crate) fn blocking(context: &Arc<CudaContext>) -> Result<Event, DriverError> {
         Event::with_flags(context, DISABLE_TIMING | BLOCKING_SYNC)
+    }
+
+    /// An event that notes when it is reached. A host that waits for it does not sleep.
+    pub(crate) fn with_time(context: &Arc<CudaContext>) -> Result<Event, DriverError> {
+        Event::with_flags(context, 0)
     }
 
     fn with_flags(context: &Arc<CudaContext>, flags: u32) -> Result<Event, DriverError> {
@@ -119,6 +127,16 @@ impl Event {
         let _current = Current::enter(&self.context)?;
         // SAFETY: the event lives until it is dropped.
         unsafe { result::event::synchronize(self.raw) }
+    }
+
+    /// The time from when this was reached until `end` was. Both must note it, and be done.
+    pub(crate) fn milliseconds_until(&self, end: &Event) -> Result<f32, DriverCode> {
+        // An event was made, so there is a driver.
+        let elapsed = driver().map_err(|_| NOT_INITIALIZED)?.event_elapsed_time;
+        let mut milliseconds = 0.0;
+        // SAFETY: both events live until they are dropped; `milliseconds` takes the answer.
+        unsafe { elapsed(&raw mut milliseconds, self.raw, end.raw) }.result()?;
+        Ok(milliseconds)
     }
 
     /// Waits on the host until everything in the event's context is done.

@@ -6,10 +6,11 @@ use cudarc::driver::{CudaContext, CudaStream, sys::CUfunction};
 use gridcall_view::{AsDeviceView, AsDeviceViewMut, Guard, StreamRef, View, ViewError};
 
 use crate::{
-    call::{Call, launch_loaded},
+    call::{Call, describe_loaded, launch_loaded},
     cell::KernelCell,
+    describe::{Arrays, LaunchDescription},
     error::{LaunchError, LaunchErrorKind, LoadError, LoadErrorKind},
-    launch::{Block, Launch},
+    launch::{Block, Launch, LaunchShape},
     load::{self, Loaded},
     module::Module,
     prepared::Prepared,
@@ -95,7 +96,7 @@ pub unsafe trait Arguments {
     type Declared: Declared;
 
     /// The parameters, packed: `Params<_>`.
-    type Params;
+    type Params: AsRef<[u8]>;
 
     /// Whether any of the arguments is an array.
     const ARRAYS: bool;
@@ -106,6 +107,9 @@ pub unsafe trait Arguments {
     ///
     /// If one of them cannot be what the kernel takes.
     fn check(&mut self, call: &Call<'_>) -> Result<Self::Params, LaunchError>;
+
+    /// Shows each array, for a description of the launch.
+    fn see(&self, _arrays: &mut Arrays) {}
 
     /// Acquires the arrays, enqueues the kernel, and finishes.
     ///
@@ -161,7 +165,7 @@ impl<D: Declared> Kernel<D, Safe> {
     pub fn launch<'e, A: Arguments<Declared = D>>(
         &self,
         stream: &CudaStream,
-        launch: impl Into<Launch<'e>>,
+        launch: impl LaunchShape<'e>,
         arguments: A,
     ) -> Result<(), LaunchError> {
         self.run(stream, launch.into(), arguments)
@@ -184,7 +188,7 @@ impl<D: Declared> Kernel<D, Unsafe> {
     pub unsafe fn launch<'e, A: Arguments<Declared = D>>(
         &self,
         stream: &CudaStream,
-        launch: impl Into<Launch<'e>>,
+        launch: impl LaunchShape<'e>,
         arguments: A,
     ) -> Result<(), LaunchError> {
         self.run(stream, launch.into(), arguments)
@@ -219,13 +223,50 @@ impl<D: Declared<Safety = S>, S> Kernel<D, S> {
     pub fn prepare<'e>(
         &self,
         stream: &Arc<CudaStream>,
-        launch: impl Into<Launch<'e>>,
+        launch: impl LaunchShape<'e>,
     ) -> Result<Prepared<'e, D, S>, LaunchError> {
         Prepared::new(self.clone(), stream.clone(), launch.into())
     }
 }
 
 impl<D, S> Kernel<D, S> {
+    /// The launch in one line, for a log: the kernel, its shape, and each argument. Nothing is
+    /// launched.
+    ///
+    /// ```no_run
+    /// # use gridcall::{cover, kernel};
+    /// # #[kernel(ptx = "../kernels/vector.ptx")]
+    /// # unsafe extern "C" {
+    /// #     #[requires(y.len() >= n)]
+    /// #     pub safe fn scale(y: &mut [f32], a: f32, n: i32);
+    /// # }
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let ctx = gridcall::device(0)?;
+    /// # let stream = ctx.default_stream();
+    /// # let mut y = stream.alloc_zeros(100)?;
+    /// let kernel = scale::load(&ctx)?;
+    /// let mut arguments = scale { y: &mut y, a: 2.0, n: 100 };
+    /// println!("{}", kernel.describe(&stream, cover(100), &mut arguments)?);
+    /// kernel.launch(&stream, cover(100), arguments)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the launch's shape is not possible here, or an argument would be refused.
+    pub fn describe<'e, A: Arguments<Declared = D>>(
+        &self,
+        stream: &CudaStream,
+        launch: impl LaunchShape<'e>,
+        arguments: &mut A,
+    ) -> Result<LaunchDescription, LaunchError> {
+        if self.is_elsewhere(stream) {
+            return Err(self.other_context(stream));
+        }
+        describe_loaded(&self.loaded, stream, launch.into(), arguments)
+    }
+
     /// The context the kernel is loaded in.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
@@ -332,9 +373,7 @@ impl<D, S> Kernel<D, S> {
 
     #[inline(always)]
     pub(crate) fn check_context(&self, stream: &CudaStream) -> Result<(), LaunchError> {
-        if !Arc::ptr_eq(&self.context, stream.context())
-            && self.context.cu_ctx() != stream.context().cu_ctx()
-        {
+        if self.is_elsewhere(stream) {
             return Err(self.other_context(stream));
         }
         Ok(())
@@ -343,6 +382,12 @@ impl<D, S> Kernel<D, S> {
     #[inline(always)]
     pub(crate) fn loaded(&self) -> &Loaded {
         &self.loaded
+    }
+
+    #[inline(always)]
+    fn is_elsewhere(&self, stream: &CudaStream) -> bool {
+        !Arc::ptr_eq(&self.context, stream.context())
+            && self.context.cu_ctx() != stream.context().cu_ctx()
     }
 
     #[cold]

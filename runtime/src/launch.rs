@@ -371,6 +371,39 @@ impl Launch<'_> {
     }
 }
 
+/// What a launch takes for its shape: what [`cover`] gives, a [`Launch`], `(grid, block)`, or
+/// cudarc's [`LaunchConfig`].
+///
+/// A type of your own that is a [`Launch`] can be passed as it is, too:
+///
+/// ```
+/// use gridcall::{Launch, LaunchShape, cover};
+///
+/// struct Image { width: u32, height: u32 }
+///
+/// impl From<Image> for Launch<'_> {
+///     fn from(image: Image) -> Self {
+///         cover((image.width, image.height)).block((32, 8))
+///     }
+/// }
+///
+/// impl LaunchShape<'_> for Image {}
+/// # let launch: Launch = Image { width: 640, height: 480 }.into();
+/// # assert_eq!(launch, cover((640, 480)).block((32, 8)));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the shape of a launch",
+    label = "write `cover(n)`, or `(grid, block)`",
+    note = "`cover` launches at least one thread for each element; `(grid, block)` exactly so many blocks of so many threads"
+)]
+pub trait LaunchShape<'e>: Into<Launch<'e>> {}
+
+impl<'e> LaunchShape<'e> for Launch<'e> {}
+
+impl LaunchShape<'_> for LaunchConfig {}
+
+impl<G: Into<Grid>, B: Into<Block>> LaunchShape<'_> for (G, B) {}
+
 impl From<LaunchConfig> for Launch<'_> {
     fn from(config: LaunchConfig) -> Self {
         Launch::new(config.grid_dim, config.block_dim).shared_mem_bytes(config.shared_mem_bytes)

@@ -130,6 +130,23 @@
 //!
 //! [`Kernel::prepare`] checks all that once and leaves only the arguments to each launch.
 //!
+//! # Watching launches
+//!
+//! - [`timed`] measures by events what is enqueued on a stream, as a value to await or to wait for;
+//!   a [`Timer`] does so again and again, and tells median and range of several rounds.
+//! - `saxpy { .. }.describe(&stream, launch)`, or [`Kernel::describe`], gives the launch in one line
+//!   for a log: a [`LaunchDescription`].
+//! - With the feature `tracing` there are spans, target `gridcall`: `load` (`kernel`, `device`) and
+//!   within it `compile` (`module`, `device`) at level `DEBUG`; `launch` (`kernel`, `grid`, `block`,
+//!   `shared_mem_bytes`, `stream`, `device`) at level `TRACE`, while a kernel is enqueued.
+//! - With the feature `nvtx` there are ranges of the same names in NVTX's domain `gridcall`, such as
+//!   `launch saxpy (4, 1, 1) (256, 1, 1)`. They go through `libnvtx3interop.so.1` (CUDA 12.9 and
+//!   later) or `libnvToolsExt.so.1` (earlier ones), which the loader must find; where it finds none,
+//!   or no profiler listens, there are none.
+//!
+//! Without the features a launch holds nothing of them. With `tracing` and no subscriber it takes
+//! some twenty instructions more, with `nvtx` and no profiler up to forty.
+//!
 //! # Switches
 //!
 //! `GRIDCALL_SYNC=1` in the environment synchronises after each launch of kernels loaded from then
@@ -144,6 +161,7 @@
 //! - `half`, `num-complex`, `float8`: those crates' types as scalars and elements.
 //! - `dlpack`: tensors of other libraries through DLPack.
 //! - `pyo3`: arrays of Python libraries as arguments of functions that are exported to Python.
+//! - `tracing`, `nvtx`: spans and ranges around loads and launches.
 //!
 //! # Building
 //!
@@ -299,6 +317,7 @@ mod contract;
 mod counterpart;
 mod current;
 mod declaration;
+mod describe;
 mod device;
 mod driver;
 mod error;
@@ -315,6 +334,8 @@ mod prepared;
 #[cfg(feature = "pyo3")]
 pub mod python;
 mod strided;
+mod timing;
+mod trace;
 mod variant;
 mod vector;
 mod verify;
@@ -323,18 +344,20 @@ pub use arg::KernelArg;
 pub use attributes::{Cluster, MemSyncDomain, Trigger};
 pub use awaiting::{After, after, after_event};
 pub use buffer::{Buffer, BufferSlice, BufferSliceMut, PeerSlice, PeerSliceMut, Pinned};
+pub use describe::LaunchDescription;
 pub use device::device;
 pub use driver::DriverCode;
 pub use error::{
     ArgumentError, AttributeError, Axis, BufferError, BufferErrorKind, GeometryError, LaunchError,
-    LaunchErrorKind, LoadError, LoadErrorKind,
+    LaunchErrorKind, LoadError, LoadErrorKind, TimingError,
 };
 pub use kernel::{Kernel, Safe, Unsafe};
-pub use launch::{Block, Extent, Grid, Launch, Length, cover, stride};
+pub use launch::{Block, Extent, Grid, Launch, LaunchShape, Length, cover, stride};
 pub use module::Module;
 pub use pointer::{DevicePointer, DevicePointerMut};
 pub use prepared::Prepared;
 pub use strided::{Strided, StridedMut};
+pub use timing::{Elapsed, Rounds, Timer, timed};
 pub use vector::*;
 
 /// For the code that the macros generate. Anything here may change in any release.
@@ -342,13 +365,14 @@ pub use vector::*;
 pub mod __private {
     pub use crate::{
         attributes::Needs,
-        call::{Call, Finish, Span, launch, launch_unsafe},
+        call::{Call, Finish, Span, describe, launch, launch_unsafe},
         cell::KernelCell,
         contract::{AnyField, Extents, Field, Int, ViewOf},
         counterpart::{
             Counterpart, CounterpartField, LayoutOf, NoLayout, check_access, check_fields,
         },
         declaration::{Cpp, Declaration, Image, Param, Pass, Variant},
+        describe::Arrays,
         kernel::{Arguments, Declared, NoView},
         layout::{
             ArgLayout, Class, Expected, Field as ArgField, Places, check_element, check_layout,

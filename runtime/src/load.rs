@@ -1,7 +1,7 @@
 //! Loads a declared kernel into a context: module, function, limits.
 
 use std::{
-    ffi::{CString, c_uint, c_void},
+    ffi::{CStr, CString, c_uint, c_void},
     ptr,
     sync::{
         Arc, Mutex, PoisonError, Weak,
@@ -20,8 +20,9 @@ use crate::{
     driver::{Driver, DriverCode, SUCCESS, driver},
     error::{GeometryError, LoadError, LoadErrorKind},
     launch::{Block, Dims},
+    module::instead,
     occupancy::Remembered,
-    variant,
+    trace, variant,
 };
 
 /// A kernel in one context, with all that a launch compares against.
@@ -34,6 +35,8 @@ pub(crate) struct Loaded {
     pub(crate) packed: bool,
     /// Whether each launch is followed by a synchronisation (`GRIDCALL_SYNC=1`).
     pub(crate) synchronous: bool,
+    /// The ordinal of the context's device.
+    pub(crate) device: usize,
     pub(crate) limits: Limits,
     /// Threads of a block that this kernel can run with, by its registers and launch bound.
     pub(crate) max_threads_per_block: u32,
@@ -131,6 +134,7 @@ impl Loaded {
             let path = absent.image.path;
             return Err(LoadErrorKind::SignaturesOnly { kernel, path }.into());
         }
+        let _range = trace::load(kernel, context);
         let driver = enter(context)?;
         let variant = variant::best(declaration, driver, context)?;
         let module = Module::shared(kernel, variant.image, driver, context)?;
@@ -179,6 +183,7 @@ impl Loaded {
             function,
             packed,
             synchronous: std::env::var_os("GRIDCALL_SYNC").is_some_and(|value| value == "1"),
+            device: context.ordinal(),
             limits,
             max_threads_per_block,
             registers: attribute(4)?,
@@ -399,6 +404,7 @@ impl Module {
         if let Some(module) = module.upgrade() {
             return Ok(module);
         }
+        let _range = trace::compile(image.path, context);
         let loaded = Arc::new(
             Module::load(driver, context, image.ptx)
                 .map_err(|refused| explain_load(kernel, image, driver, context, &refused))?,
@@ -455,6 +461,9 @@ impl Module {
             kernel: declaration.kernel,
             entry: found.entry.to_owned(),
             path: found.path.to_owned(),
+            instead: self
+                .entries()
+                .map_or_else(String::new, |names| instead(found.entry, &names)),
         };
         const NOT_FOUND: DriverCode = DriverCode(500);
         let name = CString::new(found.entry).map_err(|_| not_there())?;
@@ -468,6 +477,33 @@ impl Module {
             NOT_FOUND => Err(not_there().into()),
             code => Err(failed(declaration, "cuModuleGetFunction", code)),
         }
+    }
+
+    /// The names of its kernels, if the driver tells them. The module's context must be current.
+    fn entries(&self) -> Option<Vec<&str>> {
+        let (enumerate, get_name) = (
+            self.driver.module_enumerate_functions?,
+            self.driver.func_get_name?,
+        );
+        let get_count = self.driver.module_get_function_count?;
+        let mut count = 0;
+        // SAFETY: the module is loaded, and `count` takes the answer.
+        unsafe { get_count(&raw mut count, self.handle) }
+            .result()
+            .ok()?;
+        let mut functions = vec![ptr::null_mut(); count as usize];
+        // SAFETY: the module is loaded, and there is room for so many functions.
+        unsafe { enumerate(functions.as_mut_ptr(), count, self.handle) }
+            .result()
+            .ok()?;
+        let name = |function| {
+            let mut name = ptr::null();
+            // SAFETY: the function is the module's, which is loaded; `name` takes the answer.
+            unsafe { get_name(&raw mut name, function) }.result().ok()?;
+            // SAFETY: on success it is a C string that lives as long as the module.
+            unsafe { CStr::from_ptr(name) }.to_str().ok()
+        };
+        functions.into_iter().map(name).collect()
     }
 }
 

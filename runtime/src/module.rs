@@ -11,6 +11,7 @@ use crate::{
     error::{LoadError, LoadErrorKind},
     layout::{ArgLayout, Class},
     load::{self, Found, Loaded, enter, hint, readable_log},
+    trace,
 };
 
 /// An image that is loaded in one context: PTX, a cubin or a fatbin that is known only when the
@@ -104,8 +105,8 @@ impl Module {
         if is_binary(&bytes) || std::str::from_utf8(&bytes).is_err() {
             let message =
                 "it is no text; `Module::from_image` loads a cubin or a fatbin".to_owned();
-            let module = shown;
-            return Err(LoadErrorKind::Ptx { module, message }.into());
+            let place = shown;
+            return Err(LoadErrorKind::Ptx { place, message }.into());
         }
         Module::load(context, &shown, &bytes)
     }
@@ -119,6 +120,7 @@ impl Module {
             _ => None,
         };
         let driver = enter(context)?;
+        let _range = trace::compile(name, context);
         let loaded = load::Module::load(driver, context, image).map_err(|refused| {
             if refused.code.breaks_context() {
                 return LoadErrorKind::Broken(refused.code);
@@ -176,6 +178,7 @@ impl Module {
             }
             None => self.check_told(declaration)?,
         }
+        let _range = trace::load(declaration.kernel, &self.context);
         enter(&self.context)?;
         let loaded = Loaded::from_module(declaration, &self.context, self.loaded.clone(), &found)?;
         if self.text.is_none() && loaded.takes_more() {
@@ -228,10 +231,14 @@ impl fmt::Debug for Module {
 impl Text {
     fn read(name: &str, text: &str) -> Result<Text, LoadError> {
         let module = ptx::Module::parse(text).map_err(|error| {
-            let ptx::Position { line, column } = error.position();
+            let cure = if text.contains("__global__") {
+                "; compile CUDA source first, by NVRTC or `nvcc -ptx`"
+            } else {
+                ""
+            };
             LoadErrorKind::Ptx {
-                module: name.to_owned(),
-                message: format!("{line}:{column}: {}", error.message()),
+                place: format!("{name}:{}", error.position()),
+                message: format!("{}{cure}", error.message()),
             }
         })?;
         Ok(Text {
@@ -240,24 +247,36 @@ impl Text {
         })
     }
 
+    fn no_entry(&self, name: &str, entry: &str) -> String {
+        if let Some(function) = self.module.function(entry) {
+            let line = function.position().line;
+            return format!(
+                "`{entry}` is a device function at {name}:{line}, not a kernel: declare it `__global__`"
+            );
+        }
+        let names: Vec<&str> = self.module.entries().iter().map(ptx::Entry::name).collect();
+        // As C++ names a function: `_Z5saxpy..`, in a namespace `_ZN4math5saxpyE..`.
+        let in_cpp = format!("{}{entry}", entry.len());
+        let mangled: Vec<&str> = names
+            .iter()
+            .filter(|name| name.starts_with("_Z") && name.contains(&in_cpp))
+            .copied()
+            .collect();
+        if !mangled.is_empty() {
+            return format!(
+                "no entry `{entry}` in {name}; as C++ names it there is {}: choose it by #[name(\"..\")], or declare it `extern \"C\"`",
+                list(&mangled)
+            );
+        }
+        format!("no entry `{entry}` in {name}{}", instead(entry, &names))
+    }
+
     /// Compares a declaration with its entry, as the macro does.
     fn check(&self, name: &str, declaration: &Declaration) -> Result<&ptx::Entry, String> {
-        let entry = self.module.entry(declaration.entry).ok_or_else(|| {
-            let names: Vec<String> = self
-                .module
-                .entries()
-                .iter()
-                .take(8)
-                .map(|entry| format!("`{}`", entry.name()))
-                .collect();
-            let entries = self.module.entries().len();
-            let listed = match entries {
-                0 => ": it has no kernels at all".to_owned(),
-                1..=8 => format!("; it has {}", names.join(", ")),
-                many => format!("; it has {many} entries, such as {}", names.join(", ")),
-            };
-            format!("no entry `{}` in {name}{listed}", declaration.entry)
-        })?;
+        let entry = self
+            .module
+            .entry(declaration.entry)
+            .ok_or_else(|| self.no_entry(name, declaration.entry))?;
         check_count(name, declaration, entry)?;
         for (index, (param, declared)) in declaration.params.iter().zip(entry.params()).enumerate()
         {
@@ -327,6 +346,31 @@ fn check_cluster(name: &str, declaration: &Declaration, entry: &ptx::Entry) -> R
         ));
     }
     Ok(())
+}
+
+/// What a module has instead of an entry that is not there, in the macro's words.
+pub(crate) fn instead(entry: &str, names: &[&str]) -> String {
+    const MOST_LISTED: usize = 8;
+    let meant = ptx::closest(entry, names.iter().copied());
+    let shown = meant.map_or_else(
+        || ";".to_owned(),
+        |meant| format!("; did you mean `{meant}`?"),
+    );
+    match names {
+        [] => ": it has no kernels at all".to_owned(),
+        few if few.len() <= MOST_LISTED => format!("{shown} it has {}", list(few)),
+        _ if meant.is_some() => shown,
+        many => format!(
+            "; it has {} entries, such as {}",
+            many.len(),
+            list(&many[..MOST_LISTED])
+        ),
+    }
+}
+
+fn list(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
 }
 
 fn check_count(name: &str, declaration: &Declaration, entry: &ptx::Entry) -> Result<(), String> {

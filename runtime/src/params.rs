@@ -102,6 +102,12 @@ impl<const SIZE: usize> Params<SIZE> {
     }
 }
 
+impl<const SIZE: usize> AsRef<[u8]> for Params<SIZE> {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
 /// `cuLaunchKernel`. The driver has read the parameters when it returns.
 ///
 /// # Safety

@@ -25,3 +25,4 @@ mod lending;
 mod order;
 mod programs;
 mod slices;
+mod timing;

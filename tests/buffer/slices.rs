@@ -57,6 +57,46 @@ fn a_range_beyond_the_end_is_an_error() {
 }
 
 #[test]
+fn a_buffer_becomes_one_of_another_type() {
+    let device = device!();
+    let (a, b) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+    let mut x = of_ramp(&a);
+    slow_add(&a, (1, 64), &mut x, 1.0, LONG).unwrap();
+    // It is still known that `a` writes it.
+    let vectors: Buffer<[f32; 4]> = x.cast().unwrap();
+    assert_eq!(vectors.len(), 16);
+    let copied = vectors.clone_to(&b).unwrap();
+    assert_eq!(copied.to_vec().unwrap()[1], [5.0, 6.0, 7.0, 8.0]);
+    let mut words: Buffer<u32> = vectors.cast().unwrap();
+    assert_eq!(words.to_vec().unwrap()[4], 5.0_f32.to_bits());
+    words.slice_mut(..1).unwrap().clear(&b).unwrap();
+    let bytes: Buffer<u8> = words.cast().unwrap();
+    assert_eq!(bytes.to_vec().unwrap()[..8], [0, 0, 0, 0, 0, 0, 0, 64]);
+    let mut numbers: Buffer<f32> = bytes.cast().unwrap();
+    fill(&a, cover(64), &mut numbers, 3.0, 64).unwrap();
+    assert_eq!(
+        a.clone_dtoh(&numbers.into_cuda_slice().unwrap()).unwrap(),
+        [3.0; 64]
+    );
+}
+
+#[test]
+fn a_buffer_that_does_not_fit_another_type_is_told() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let x = Buffer::from_slice(&stream, &[1.0_f32; 3]).unwrap();
+    let error = x.cast::<u64>().unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("12 bytes at an address aligned to"),
+        "{error}"
+    );
+    let none = Buffer::<f32>::zeroed(&stream, 0).unwrap();
+    assert!(none.cast::<[f32; 4]>().unwrap().is_empty());
+}
+
+#[test]
 fn a_cast_is_checked() {
     let device = device!();
     let stream = device.default_stream();

@@ -1,4 +1,7 @@
 //! Launches on a stream that is being captured into a graph.
+//!
+//! Each test has the device alone: cudarc waits for the whole context when a second stream is made,
+//! which invalidates the captures of other threads.
 
 use std::sync::Arc;
 
@@ -41,7 +44,7 @@ fn end(stream: &Arc<CudaStream>) -> CudaGraph {
 
 #[test]
 fn a_safe_kernel_is_refused_and_the_capture_lives() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let x = stream.clone_htod(&[1.0_f32; 16]).unwrap();
     let mut y = stream.alloc_zeros::<f32>(16).unwrap();
@@ -72,22 +75,31 @@ fn a_safe_kernel_is_refused_and_the_capture_lives() {
 
 #[test]
 fn a_kernel_is_not_loaded_during_a_capture() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let mut y = stream.alloc_zeros::<f32>(16).unwrap();
     begin(&stream);
+    // It would not be launched if it were loaded.
     let error = fill(&stream, cover(16), &mut y, 1.0, 16).unwrap_err();
+    assert!(
+        matches!(error.kind(), LaunchErrorKind::Capturing),
+        "{error}"
+    );
+    // SAFETY: nothing is launched.
+    let error = unsafe { add_captured(&stream, (1, 16), &mut y, 1.0, 0) }.unwrap_err();
     let LaunchErrorKind::Load(load) = error.kind() else {
         panic!("{error}");
     };
     assert!(matches!(
         load.kind(),
-        LoadErrorKind::Capturing { kernel: "fill" }
+        LoadErrorKind::Capturing {
+            kernel: "add_captured"
+        }
     ));
     assert_eq!(
         load.to_string(),
-        "kernel `fill` is not loaded yet, and its stream is being captured into a graph; load it \
-         before the capture, with `fill::load(&ctx)`"
+        "kernel `add_captured` is not loaded yet, and its stream is being captured into a graph; \
+         load it before the capture, with `add_captured::load(&ctx)`"
     );
     end(&stream);
     fill(&stream, cover(16), &mut y, 1.0, 16).unwrap();
@@ -96,7 +108,7 @@ fn a_kernel_is_not_loaded_during_a_capture() {
 
 #[test]
 fn an_unsafe_kernel_is_captured_and_replayed() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let mut y = stream.alloc_zeros::<f32>(64).unwrap();
     let address = y.device_ptr_mut(&stream).0;
@@ -117,7 +129,7 @@ fn an_unsafe_kernel_is_captured_and_replayed() {
 
 #[test]
 fn a_capture_on_one_stream_lets_others_launch() {
-    let device = device!();
+    let device = device!(alone);
     let captured = device.new_stream().unwrap();
     let free = device.new_stream().unwrap();
     let mut y = free.alloc_zeros::<f32>(16).unwrap();

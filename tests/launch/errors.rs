@@ -77,8 +77,9 @@ fn load_errors_name_both_sides_and_the_cure() {
                 kernel: "relu",
                 entry: "_Z4reluPfi".to_owned(),
                 path: "kernels/relu.ptx".to_owned(),
+                instead: "; it has `relu`".to_owned(),
             },
-            "kernel `relu`: the driver finds no entry `_Z4reluPfi` in `kernels/relu.ptx`",
+            "kernel `relu`: the driver finds no entry `_Z4reluPfi` in kernels/relu.ptx; it has `relu`",
         ),
         (
             LoadErrorKind::Parameters {

@@ -87,13 +87,12 @@ fn a_trap_is_told_with_all_that_is_known_of_the_launch() {
         );
         assert!(text.starts_with(&declared), "{text}");
         assert!(text.contains("(719)"), "{text}");
-        for line in [
-            "  grid [2, 1, 1], block [32, 1, 1], 0 bytes of dynamic shared memory",
-            "  parameter 0, `y: &mut [i32]` = device address 0x",
-            "  parameter 1, `index: i32` = 5",
-        ] {
-            assert!(text.lines().any(|l| l.starts_with(line)), "{text}");
-        }
+        let mut arguments = trap_now {
+            y: &mut y,
+            index: 5,
+        };
+        let launch = arguments.describe(&stream, (2, 32)).unwrap().to_string();
+        assert!(text.ends_with(&format!("\n  {launch}")), "{text}\n{launch}");
     });
 }
 

@@ -12,6 +12,7 @@ mod borrowed;
 mod capture;
 mod contexts;
 mod contracts;
+mod describe;
 mod driver;
 mod errors;
 mod families;

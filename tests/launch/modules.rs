@@ -1,7 +1,7 @@
 //! Is a kernel taken from a module that is known only when the program runs, and the best of
 //! several images?
 
-use std::{ffi::c_void, fs, ptr, sync::Arc};
+use std::{env, ffi::c_void, fs, ptr, sync::Arc};
 
 use gridcall::{
     LoadErrorKind, Module, cover,
@@ -17,8 +17,21 @@ const VECTOR: &str = include_str!("../../kernels/vector.ptx");
 unsafe extern "C" {
     #[requires(x.len() >= n, y.len() >= n)]
     safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);
-    #[requires(y.len() >= n)]
-    safe fn no_such_kernel(y: &mut [f32], n: i32);
+}
+
+/// Declarations of kernels that no module has.
+mod absent {
+    use gridcall::kernel;
+
+    #[kernel]
+    unsafe extern "C" {
+        pub(super) fn no_such_kernel(y: &mut [f32], n: i32);
+        pub(super) fn rleu(y: &mut [f32], n: i32);
+        pub(super) fn add(y: &mut [f32], n: i32);
+        pub(super) fn square(y: &mut [f32], n: i32);
+        pub(super) fn requierd(y: &mut [f32], n: i32);
+        pub(super) fn helper(y: &mut [f32], n: i32);
+    }
 }
 
 /// Declarations that are not those of the kernels.
@@ -149,6 +162,8 @@ fn a_kernel_is_taken_from_a_cubin() {
     let too_wide = unsafe { wrong::axpy::load_from(&module) }.err();
     // SAFETY: as above.
     let too_many = unsafe { wrong::fill::load_from(&module) }.err();
+    // SAFETY: as above.
+    let absent = unsafe { absent::rleu::load_from(&module) }.err();
     for (error, text) in [
         (
             too_few,
@@ -156,6 +171,10 @@ fn a_kernel_is_taken_from_a_cubin() {
         ),
         (too_wide, "parameter 1, `a`, is 8 bytes"),
         (too_many, "parameter 3, `more`"),
+        (
+            absent,
+            "finds no entry `rleu` in the image; did you mean `relu`?",
+        ),
     ] {
         let error = error.unwrap().to_string();
         assert!(error.contains(text), "{error}");
@@ -173,14 +192,6 @@ fn what_differs_from_the_text_is_told_with_its_line() {
     for (error, texts) in [
         (
             // SAFETY: what is refused is never launched.
-            unsafe { no_such_kernel::load_from(&module) }.err(),
-            [
-                "no entry `no_such_kernel` in the PTX; it has".to_owned(),
-                String::new(),
-            ],
-        ),
-        (
-            // SAFETY: as above.
             unsafe { wrong::saxpy::load_from(&module) }.err(),
             [
                 format!(
@@ -228,6 +239,62 @@ fn what_differs_from_the_text_is_told_with_its_line() {
 }
 
 #[test]
+fn an_entry_that_is_not_there_is_told_with_what_is() {
+    const FEW: &str = include_str!("../../kernels/handwritten/required.ptx");
+    const CPP: &str = include_str!("../../kernels/mangled.ptx");
+    const FUNCTION: &str = ".version 8.0\n.target sm_75\n.address_size 64\n\
+                            .visible .func helper(.param .b64 y) { ret; }\n";
+    let device = device!();
+    let [vector, few, cpp, function] =
+        [VECTOR, FEW, CPP, FUNCTION].map(|text| Module::from_ptx(&device, text).unwrap());
+    for (error, text) in [
+        (
+            // SAFETY: what is refused is never launched.
+            unsafe { absent::no_such_kernel::load_from(&vector) }.err(),
+            "kernel `no_such_kernel`: no entry `no_such_kernel` in the PTX; it has 14 entries, such \
+             as `saxpy`, `axpy`, `scale`, `fill`, `zero`, `gather`, `relu`, `copy`",
+        ),
+        (
+            // SAFETY: as above.
+            unsafe { absent::rleu::load_from(&vector) }.err(),
+            "kernel `rleu`: no entry `rleu` in the PTX; did you mean `relu`?",
+        ),
+        (
+            // SAFETY: as above.
+            unsafe { absent::requierd::load_from(&few) }.err(),
+            "kernel `requierd`: no entry `requierd` in the PTX; did you mean `required`? it has \
+             `required`, `required_2d`",
+        ),
+        (
+            // SAFETY: as above.
+            unsafe { absent::add::load_from(&cpp) }.err(),
+            "kernel `add`: no entry `add` in the PTX; as C++ names it there is `_Z3addPfi`, \
+             `_Z3addPdi`, `_Z3addIfEvPT_S0_i`, `_Z3addIdEvPT_S0_i`: choose it by #[name(\"..\")], or \
+             declare it `extern \"C\"`",
+        ),
+        (
+            // SAFETY: as above.
+            unsafe { absent::square::load_from(&cpp) }.err(),
+            "kernel `square`: no entry `square` in the PTX; as C++ names it there is \
+             `_ZN5stats6squareEPfi`: choose it by #[name(\"..\")], or declare it `extern \"C\"`",
+        ),
+        (
+            // SAFETY: as above.
+            unsafe { absent::helper::load_from(&function) }.err(),
+            "kernel `helper`: `helper` is a device function at the PTX:4, not a kernel: declare it \
+             `__global__`",
+        ),
+        (
+            // SAFETY: as above.
+            unsafe { absent::add::load_from(&function) }.err(),
+            "kernel `add`: no entry `add` in the PTX: it has no kernels at all",
+        ),
+    ] {
+        assert_eq!(error.unwrap().to_string(), text);
+    }
+}
+
+#[test]
 fn what_is_no_ptx_is_told() {
     let device = device!();
     let error = Module::from_ptx(
@@ -237,8 +304,25 @@ fn what_is_no_ptx_is_told() {
     let error = error.unwrap_err().to_string();
     assert_eq!(
         error,
-        "the PTX: not the PTX that it should be: 3:17: expected a type, found `.u99`"
+        "not the PTX that it should be: the PTX:3:17: expected a type, found `.u99`"
     );
+    let source = "extern \"C\" __global__ void k(unsigned n) {}";
+    let error = Module::from_ptx(&device, source).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "not the PTX that it should be: the PTX:1:1: this is not PTX: it begins with `extern` \
+         instead of `.version`; compile CUDA source first, by NVRTC or `nvcc -ptx`"
+    );
+    let path = env::temp_dir().join(format!("{}-no.ptx", std::process::id()));
+    fs::write(
+        &path,
+        ".version 8.0\n.target sm_75\n.entry k(.param .u99 n) {}",
+    )
+    .unwrap();
+    let error = Module::from_file(&device, &path).unwrap_err().to_string();
+    fs::remove_file(&path).unwrap();
+    let place = format!("should be: {}:3:17: expected a type", path.display());
+    assert!(error.contains(&place), "{error}");
     let bad = include_str!("../../kernels/handwritten/bad_instruction.ptx");
     let error = Module::from_ptx(&device, bad).unwrap_err();
     let LoadErrorKind::Module { log, .. } = error.kind() else {

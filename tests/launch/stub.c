@@ -28,6 +28,7 @@ STUB(cuModuleGetFunction)
 STUB(cuFuncGetAttribute)
 STUB(cuOccupancyMaxActiveBlocksPerMultiprocessor)
 STUB(cuLaunchKernel)
+STUB(cuEventElapsedTime)
 STUB(cuGetErrorName)
 STUB(cuGetErrorString)
 

@@ -47,7 +47,8 @@ macro_rules! this_test {
 }
 
 /// Runs the block in a process of its own, with these environment variables: for what breaks a
-/// context for good, and for what is read from the environment once.
+/// context for good, and for what is read from the environment once. Nobody else uses the device
+/// meanwhile: where a kernel fails, a GPU disturbs other processes too.
 ///
 /// `without_device` lets it run where there is none.
 macro_rules! in_child {
@@ -62,7 +63,7 @@ macro_rules! in_child {
         if $crate::support::is_child(this_test!()) {
             $body
         } else {
-            let _device = device!();
+            let _device = device!(alone);
             $crate::support::run_child(this_test!(), &$variables);
         }
     };

@@ -68,7 +68,6 @@ fn declare(kernel: String, params: Vec<Param>, line: u32) -> &'static Declaratio
         variants: &[],
         file: "case",
         line,
-        safe: false,
         params: params.leak(),
         params_size: 0,
         requires: &[],

@@ -59,7 +59,6 @@ impl Subject<'_> {
         let name = unraw(&self.outline.ident);
         let entry = self.entry_name();
         let line = plain(line(self.outline.ident.span()));
-        let safe = self.outline.safe;
         let params = self.kernel.params.iter().enumerate().map(|(index, param)| {
             let name = unraw(&param.ident);
             let ty = describe::ty(&param.ty);
@@ -103,7 +102,6 @@ impl Subject<'_> {
                             variants: &[#variants],
                             file: ::core::file!(),
                             line: #line,
-                            safe: #safe,
                             params: &[#(#params),*],
                             params_size: #params_size,
                             requires: &[#(#requires),*],

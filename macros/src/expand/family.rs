@@ -225,7 +225,7 @@ impl Signature<'_> {
                 #vis #unsafety fn launch <'__e, #method> (
                     self,
                     stream: &#krate::cudarc::driver::CudaStream,
-                    launch: impl ::core::convert::Into<#krate::Launch<'__e>>,
+                    launch: impl #krate::LaunchShape<'__e>,
                 ) -> ::core::result::Result<(), #krate::LaunchError>
                 #clause
                 {

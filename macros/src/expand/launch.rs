@@ -24,6 +24,9 @@ impl Subject<'_> {
     /// params.set(0, &self.n);
     /// params.set_pointer(8, view2);
     /// Ok(params)
+    /// // see
+    /// arrays.read::<f32, _>(2, &self.x);
+    /// arrays.write::<f32, _>(3, &self.y);
     /// // run
     /// let guard2 = call.acquire::<f32, _>(2, &self.x)?;
     /// unsafe { call.enqueue(params) }?;
@@ -51,6 +54,15 @@ impl Subject<'_> {
             .map(|(nth, requirement)| self.requirement(nth, requirement));
         let any_array = !arrays.is_empty();
         let disjoint = (written && arrays.len() > 1).then(|| self.disjoint(&arrays));
+        let see = arrays.iter().map(|&index| self.see(index));
+        let see = any_array.then(|| {
+            quote_spanned! {ours()=>
+                #[allow(clippy::all, clippy::pedantic)]
+                fn see(&self, arrays: &mut #krate::__private::Arrays) {
+                    #(#see)*
+                }
+            }
+        });
         let acquire = arrays.iter().map(|&index| self.acquire(index));
         let params_size = self.params_size();
         let pack = (0..self.kernel.params.len()).map(|index| self.pack(index));
@@ -83,6 +95,7 @@ impl Subject<'_> {
                     #(#pack)*
                     ::core::result::Result::Ok(params)
                 }
+                #see
                 #[inline(always)]
                 #[allow(unused_mut, clippy::all, clippy::pedantic)]
                 unsafe fn run(
@@ -97,6 +110,33 @@ impl Subject<'_> {
                     end.result()
                 }
             }
+        }
+    }
+
+    fn see(&self, index: usize) -> TokenStream {
+        let param = self.param(index);
+        let (field, number) = (&param.ident, plain(index));
+        match &param.taken {
+            Taken::Optional { elem } => quote_spanned! {ours()=>
+                arrays.read_optional::<#elem>(#number, self.#field);
+            },
+            Taken::Slice {
+                elem,
+                written: true,
+            }
+            | Taken::Strided {
+                elem,
+                written: true,
+                ..
+            } => quote_spanned! {ours()=>
+                arrays.write::<#elem, _>(#number, &self.#field);
+            },
+            Taken::Slice { elem, .. }
+            | Taken::Strided { elem, .. }
+            | Taken::Value { ty: elem, .. }
+            | Taken::Pointer { elem, .. } => quote_spanned! {ours()=>
+                arrays.read::<#elem, _>(#number, &self.#field);
+            },
         }
     }
 

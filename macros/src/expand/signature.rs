@@ -206,7 +206,7 @@ impl<'a> Signature<'a> {
     }
 
     /// ```text
-    /// pub fn saxpy<'__e>(stream: &CudaStream, launch: impl Into<Launch<'__e>>, n: u32, x: &(impl AsDeviceView<f32> + ?Sized))
+    /// pub fn saxpy<'__e>(stream: &CudaStream, launch: impl LaunchShape<'__e>, n: u32, x: &(impl AsDeviceView<f32> + ?Sized))
     ///     -> Result<(), LaunchError> { .. }
     /// ```
     pub(super) fn function(&self, docs: &TokenStream, body: &TokenStream) -> TokenStream {
@@ -241,7 +241,7 @@ impl<'a> Signature<'a> {
             #(#function)*
             #vis #unsafety fn #ident <'__e #parameter> (
                 stream: &#krate::cudarc::driver::CudaStream,
-                launch: impl ::core::convert::Into<#krate::Launch<'__e>>,
+                launch: impl #krate::LaunchShape<'__e>,
                 #(#arguments),*
             ) -> ::core::result::Result<(), #krate::LaunchError> {
                 #body
@@ -290,8 +290,13 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// `load` on the struct that stands for the kernel, `launch` on one with arguments.
-    pub(super) fn methods(&self, load: &TokenStream, launch: &TokenStream) -> TokenStream {
+    /// `load` on the struct that stands for the kernel, `launch` and `describe` on one with arguments.
+    pub(super) fn methods(
+        &self,
+        load: &TokenStream,
+        launch: &TokenStream,
+        describe: &TokenStream,
+    ) -> TokenStream {
         let Outline {
             attrs, vis, ident, ..
         } = self.outline;
@@ -309,6 +314,11 @@ impl<'a> Signature<'a> {
         let launch_doc = format!(
             "Launches `{name}` with these arguments.\n\n# Errors\n\nAs the function `{name}`.\n\n\
              # Safety\n\nAs the function `{name}`."
+        );
+        let describe_doc = format!(
+            "The launch of `{name}` with these arguments in one line, for a log. Nothing is \
+             launched.\n\n# Errors\n\nIf `{name}` cannot be loaded, the launch's shape is not possible \
+             here, or an argument would be refused."
         );
         quote_spanned! {ours()=>
             #(#cfgs)*
@@ -329,9 +339,18 @@ impl<'a> Signature<'a> {
                 #vis #unsafety fn launch<'__e>(
                     self,
                     stream: &#krate::cudarc::driver::CudaStream,
-                    launch: impl ::core::convert::Into<#krate::Launch<'__e>>,
+                    launch: impl #krate::LaunchShape<'__e>,
                 ) -> ::core::result::Result<(), #krate::LaunchError> {
                     #launch
+                }
+
+                #[doc = #describe_doc]
+                #vis fn describe(
+                    &mut self,
+                    stream: &#krate::cudarc::driver::CudaStream,
+                    launch: impl #krate::LaunchShape<'_>,
+                ) -> ::core::result::Result<#krate::LaunchDescription, #krate::LaunchError> {
+                    #describe
                 }
             }
         }

@@ -212,7 +212,7 @@ fn settle(memory: &Memory, stream: &CudaStream, access: &Access) -> Result<(), B
 /// The driver's code that says most of it.
 fn code(error: &BufferError) -> DriverError {
     DriverError(match error.kind() {
-        BufferErrorKind::Driver { source, .. } => source.0,
+        BufferErrorKind::Driver { source, .. } | BufferErrorKind::Broken(source) => source.0,
         BufferErrorKind::OtherContext { .. } => sys::CUresult::CUDA_ERROR_INVALID_CONTEXT,
         BufferErrorKind::Capturing => sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
         BufferErrorKind::UserCapturing => sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION,

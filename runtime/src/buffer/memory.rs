@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     current::Current,
+    driver::DriverCode,
     error::{BufferError, BufferErrorKind},
     event::Event,
 };
@@ -50,10 +51,15 @@ impl Memory {
         if is_capturing(stream.cu_stream())? {
             return Err(BufferErrorKind::Capturing.into());
         }
-        let failed = |source| BufferErrorKind::Allocate {
-            bytes,
-            device: context.ordinal(),
-            source,
+        let failed = |source| {
+            if DriverCode::from(source).breaks_context() {
+                return BufferErrorKind::Broken(source);
+            }
+            BufferErrorKind::Allocate {
+                bytes,
+                device: context.ordinal(),
+                source,
+            }
         };
         let pointer = if bytes == 0 {
             0
@@ -298,7 +304,7 @@ impl Memory {
                 limbo::park(self.take());
             }
             // The next call in the context tells of the error.
-            BufferErrorKind::Driver { source, .. } => {
+            BufferErrorKind::Driver { source, .. } | BufferErrorKind::Broken(source) => {
                 self.stream.context().record_err::<()>(Err(*source));
             }
             _ => {}

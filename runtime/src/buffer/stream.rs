@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     current::Current,
-    driver::driver,
+    driver::{DriverCode, driver},
     error::{BufferError, BufferErrorKind},
     event::Event,
 };
@@ -212,7 +212,11 @@ pub(crate) fn is_capturing(stream: sys::CUstream) -> Result<bool, BufferError> {
     }
 }
 
+/// The error of a call that failed, unless it is one of an earlier kernel.
 pub(crate) fn driver_error(call: &'static str, source: DriverError) -> BufferError {
+    if DriverCode::from(source).breaks_context() {
+        return BufferErrorKind::Broken(source).into();
+    }
     BufferErrorKind::Driver { call, source }.into()
 }
 
