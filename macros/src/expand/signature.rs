@@ -345,10 +345,10 @@ impl<'a> Signature<'a> {
                 }
 
                 #[doc = #describe_doc]
-                #vis fn describe(
+                #vis fn describe<'__e>(
                     &mut self,
                     stream: &#krate::cudarc::driver::CudaStream,
-                    launch: impl #krate::LaunchShape<'_>,
+                    launch: impl #krate::LaunchShape<'__e>,
                 ) -> ::core::result::Result<#krate::LaunchDescription, #krate::LaunchError> {
                     #describe
                 }
