@@ -210,5 +210,6 @@ fn all_reduce(left: &mut Half, right: &mut Half) -> Result<Result<String, String
     for half in [&*left, &*right] {
         after(&half.stream, ())?.wait()?;
     }
-    Ok(Ok(format!("NCCL {version}")))
+    let (major, minor, patch) = (version / 10_000, version / 100 % 100, version % 100);
+    Ok(Ok(format!("NCCL {major}.{minor}.{patch}")))
 }

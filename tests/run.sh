@@ -32,9 +32,8 @@ case ${1-} in
     --sanitizer)
         memcheck=$(sanitizer) || exit 1
         # The tests ask the driver for what it must refuse, and check its answers themselves. Those that put another
-        # driver in place of the real one leave the sanitizer nothing to stand on. One test at a time: many threads wait for
-        # each other in the sanitizer, ten times as long as one takes.
-        memcheck() { run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 "$@" --test-threads=1; }
+        # driver in place of the real one leave the sanitizer nothing to stand on.
+        memcheck() { run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 "$@"; }
         memcheck tests/launch --skip faults:: --skip driver::
         memcheck tests/buffer --skip faults::
         memcheck tests/interop
