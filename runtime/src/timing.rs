@@ -89,6 +89,8 @@ pub fn timed<E>(
 pub struct Timer {
     stream: Arc<CudaStream>,
     marks: Marks,
+    /// Between rounds.
+    points: Vec<Event>,
 }
 
 /// Two points of a stream.
@@ -109,6 +111,7 @@ impl Timer {
         Ok(Timer {
             stream: stream.clone(),
             marks: Marks::new(stream)?,
+            points: Vec::new(),
         })
     }
 
@@ -148,23 +151,16 @@ impl Timer {
         if count == 0 {
             return Err(TimingError::NoRounds);
         }
-        let event = || new_event(&self.stream).map_err(TimingError::Device);
-        let events: Vec<Event> = (0..=count).map(|_| event()).collect::<Result<_, _>>()?;
-        work(&self.stream).map_err(TimingError::Work)?;
-        for (round, event) in events.iter().enumerate() {
-            if round > 0 {
-                work(&self.stream).map_err(TimingError::Work)?;
-            }
-            mark(&self.stream, event)?;
+        while self.points.len() <= count {
+            let point = new_event(&self.stream).map_err(TimingError::Device)?;
+            self.points.push(point);
         }
-        let times = events[count]
-            .synchronise()
-            .map_err(|e| driver_error("cuEventSynchronize", e))
-            .and_then(|()| {
-                let pairs = events.windows(2);
-                pairs.map(|pair| between(&pair[0], &pair[1])).collect()
-            });
-        times.map(Rounds::new).map_err(TimingError::Device)
+        let points = &self.points[..=count];
+        for point in points {
+            work(&self.stream).map_err(TimingError::Work)?;
+            mark(&self.stream, point)?;
+        }
+        times(points).map(Rounds::new).map_err(TimingError::Device)
     }
 }
 
@@ -196,6 +192,16 @@ fn mark<E>(stream: &Arc<CudaStream>, event: &Event) -> Result<(), TimingError<E>
     // SAFETY: the stream is alive and of the event's context, which is current.
     unsafe { event.record(stream.cu_stream()) }
         .map_err(|e| TimingError::Device(driver_error("cuEventRecord", e)))
+}
+
+/// The times between points, once the last of them is reached.
+fn times(points: &[Event]) -> Result<Vec<Duration>, BufferError> {
+    if let Some(last) = points.last() {
+        last.synchronise()
+            .map_err(|e| driver_error("cuEventSynchronize", e))?;
+    }
+    let pairs = points.windows(2);
+    pairs.map(|pair| between(&pair[0], &pair[1])).collect()
 }
 
 fn between(start: &Event, end: &Event) -> Result<Duration, BufferError> {
