@@ -1,6 +1,9 @@
 //! A context that broke: errors where they belong, and nothing freed too early.
 
-use gridcall::{Buffer, BufferErrorKind, Pinned, after, cover};
+use gridcall::{
+    Buffer, BufferErrorKind, Pinned, after, cover,
+    cudarc::driver::{DevicePtr, sys},
+};
 
 use crate::kernels::{fill, trap_now};
 
@@ -38,6 +41,10 @@ fn after_a_fault_calls_fail_and_drops_do_not_panic() {
         for error in errors {
             assert!(error.contains(broken), "{error}");
         }
+        // An address that cannot be lent in order is null, and the context tells why.
+        assert_eq!(y.device_ptr(&b).0, 0);
+        let stored = device.check_err().unwrap_err();
+        assert_eq!(stored.0, sys::CUresult::CUDA_ERROR_LAUNCH_FAILED);
         let error = y.free().unwrap_err();
         assert!(
             matches!(error.kind(), BufferErrorKind::Broken(_)),
