@@ -500,6 +500,9 @@ impl Module {
             let mut name = ptr::null();
             // SAFETY: the function is the module's, which is loaded; `name` takes the answer.
             unsafe { get_name(&raw mut name, function) }.result().ok()?;
+            if name.is_null() {
+                return None;
+            }
             // SAFETY: on success it is a C string that lives as long as the module.
             unsafe { CStr::from_ptr(name) }.to_str().ok()
         };
