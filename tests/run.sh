@@ -33,10 +33,9 @@ case ${1-} in
         memcheck=$(sanitizer) || exit 1
         # The tests ask the driver for what it must refuse, and check its answers themselves. Those that put another
         # driver in place of the real one leave the sanitizer nothing to stand on.
-        memcheck() { run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 "$@"; }
-        memcheck tests/launch --skip faults:: --skip driver::
-        memcheck tests/buffer --skip faults::
-        memcheck tests/interop
+        run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/launch --skip faults:: --skip driver::
+        run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/buffer --skip faults::
+        run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/interop
         ;;
     --bench)
         run benches/launch
