@@ -607,8 +607,10 @@ impl fmt::Debug for Event<'_> {
 }
 
 /// What was asked for, for the message after a launch that the driver refused.
+/// With `#`, also what the driver needs for them.
 impl fmt::Display for Attributes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let needs = f.alternate();
         let mut separator = "";
         let mut say = |text: &dyn fmt::Display| {
             let written = write!(f, "{separator}{text}");
@@ -625,14 +627,20 @@ impl fmt::Display for Attributes<'_> {
             say(&"programmatic stream serialization")?;
         }
         if self.has(PROGRAMMATIC) {
-            say(
-                &"a programmatic event (CUDA 11.8; one made without timing, as `new_event(None)` does)",
-            )?;
+            let needs = if needs {
+                " (CUDA 11.8; one made without timing, as `new_event(None)` does)"
+            } else {
+                ""
+            };
+            say(&format_args!("a programmatic event{needs}"))?;
         }
         if self.has(LAUNCH_COMPLETION) {
-            say(
-                &"a launch-completion event (CUDA 12.3; one made without timing, as `new_event(None)` does)",
-            )?;
+            let needs = if needs {
+                " (CUDA 12.3; one made without timing, as `new_event(None)` does)"
+            } else {
+                ""
+            };
+            say(&format_args!("a launch-completion event{needs}"))?;
         }
         if self.has(PRIORITY) {
             say(&format_args!("priority {}", self.priority))?;

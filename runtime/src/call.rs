@@ -197,9 +197,15 @@ pub(crate) fn describe_loaded<A: Arguments>(
     };
     let params = arguments.check(&Call::new(kernel, StreamRef::from(stream), dims))?;
     let arrays = Arrays::of(arguments);
+    let attributes = launch.attributes.of_launch(kernel);
     let (dims, stream, params) = (dims.numbers(), stream.cu_stream(), params.as_ref());
     Ok(LaunchDescription::new(
-        kernel, dims, stream, params, &arrays,
+        kernel,
+        dims,
+        stream,
+        params,
+        &arrays,
+        Some(&attributes),
     ))
 }
 
@@ -628,9 +634,10 @@ impl<'a> Call<'a> {
             }
         }
         if !self.goes_on && self.kernel.synchronous {
-            let (kernel, dims, arrays) = (self.kernel, self.dims.numbers(), self.arrays);
+            let (dims, attributes) = (self.dims.numbers(), self.attributes);
+            let (kernel, arrays) = (self.kernel, self.arrays);
             // SAFETY: the stream is borrowed and its context current.
-            unsafe { synchronise(kernel, stream, dims, params.bytes(), arrays) }?;
+            unsafe { synchronise(kernel, stream, dims, params.bytes(), arrays, attributes) }?;
         }
         Ok(())
     }
@@ -931,6 +938,7 @@ unsafe fn synchronise(
     dims: [u32; 7],
     params: &[u8],
     arrays: Option<&Arrays>,
+    attributes: Option<&Attributes<'_>>,
 ) -> Result<(), LaunchError> {
     // SAFETY: the caller vouches for the stream and the context.
     let code = unsafe { (kernel.driver.stream_synchronize)(stream) };
@@ -944,7 +952,7 @@ unsafe fn synchronise(
         file: declaration.file,
         line: declaration.line,
         code,
-        launch: LaunchDescription::new(kernel, dims, stream, params, arrays),
+        launch: LaunchDescription::new(kernel, dims, stream, params, arrays, attributes),
     };
     Err(error(kernel, kind))
 }

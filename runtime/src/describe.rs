@@ -6,6 +6,7 @@ use cudarc::driver::sys::CUstream;
 use gridcall_view::{AsDeviceView, AsDeviceViewMut, Layout, View, ViewError};
 
 use crate::{
+    attributes::Attributes,
     declaration::{Param, Pass},
     kernel::Arguments,
     launch::{Block, Dims, Grid},
@@ -45,6 +46,8 @@ pub struct LaunchDescription {
     grid: Grid,
     block: Block,
     shared_mem_bytes: u32,
+    /// Empty where there are none.
+    attributes: String,
     device: usize,
     stream: usize,
     /// What each argument is, in the order of the declaration.
@@ -59,6 +62,7 @@ impl LaunchDescription {
         stream: CUstream,
         params: &[u8],
         arrays: &Arrays,
+        attributes: Option<&Attributes<'_>>,
     ) -> LaunchDescription {
         let Dims {
             grid,
@@ -84,6 +88,7 @@ impl LaunchDescription {
             grid,
             block,
             shared_mem_bytes,
+            attributes: attributes.map_or_else(String::new, ToString::to_string),
             device: kernel.device,
             stream: stream.addr(),
             arguments: arguments.collect(),
@@ -128,13 +133,15 @@ impl fmt::Display for LaunchDescription {
             grid,
             block,
             shared_mem_bytes,
+            attributes,
             device,
             stream,
             arguments,
         } = self;
+        let separator = if attributes.is_empty() { "" } else { ", " };
         write!(
             f,
-            "{kernel}: grid {grid}, block {block}, {shared_mem_bytes} bytes of dynamic shared memory, device {device}, stream {stream:#x}"
+            "{kernel}: grid {grid}, block {block}, {shared_mem_bytes} bytes of dynamic shared memory{separator}{attributes}, device {device}, stream {stream:#x}"
         )?;
         for (position, (Param { name, ty, .. }, value)) in arguments.iter().enumerate() {
             let separator = if position == 0 { ';' } else { ',' };

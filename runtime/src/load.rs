@@ -283,7 +283,7 @@ impl Loaded {
         let asked = attributes.map_or_else(String::new, |asked| {
             let version = self.driver.version().unwrap_or_default();
             format!(
-                "; it was launched with {asked}, {} blocks of {} threads and {} bytes of dynamic shared memory; the device has compute capability {}.{} and {} multiprocessors, the driver supports CUDA {}.{}",
+                "; it was launched with {asked:#}, {} blocks of {} threads and {} bytes of dynamic shared memory; the device has compute capability {}.{} and {} multiprocessors, the driver supports CUDA {}.{}",
                 dims.grid.blocks(),
                 dims.block.threads(),
                 dims.shared_mem_bytes,

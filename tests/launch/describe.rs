@@ -36,6 +36,13 @@ unsafe extern "C" {
     safe fn maybe(x_or_null: Option<&[f32]>, out: &mut [f32], n: i32);
 }
 
+#[kernel(ptx = "../kernels/cooperative.ptx")]
+unsafe extern "C" {
+    #[cooperative]
+    #[requires(n >= 1, rounds >= 0, a.len() >= n, b.len() >= n)]
+    safe fn rotate(a: &mut [i32], b: &mut [i32], n: i32, rounds: i32);
+}
+
 #[kernel(ptx = "../kernels/strided.ptx")]
 unsafe extern "C" {
     #[requires(input.extent(0) == out.extent(0), input.extent(1) == out.extent(1))]
@@ -211,6 +218,29 @@ fn arrays_of_all_kinds_are_told() {
             "input: *const f32 = @, out: *mut f32 = @, n: i32 = 6",
             &[at_x, at_y]
         )
+    );
+}
+
+#[test]
+fn attributes_are_told() {
+    let device = device!();
+    let stream = device.default_stream();
+    let mut a = stream.alloc_zeros::<i32>(4).unwrap();
+    let mut b = stream.alloc_zeros::<i32>(4).unwrap();
+    let described = rotate {
+        a: &mut a,
+        b: &mut b,
+        n: 4,
+        rounds: 1,
+    }
+    .describe(&stream, cover(4).block(32).priority(0))
+    .unwrap();
+    assert!(
+        described.to_string().starts_with(
+            "rotate: grid (1, 1, 1), block (32, 1, 1), 0 bytes of dynamic shared memory, a \
+             cooperative grid, priority 0, device 0, stream "
+        ),
+        "{described}"
     );
 }
 
