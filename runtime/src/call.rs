@@ -948,11 +948,12 @@ unsafe fn synchronise(
     let declaration = kernel.declaration;
     let nothing = Arrays::default();
     let arrays = arrays.unwrap_or(&nothing);
+    let launch = LaunchDescription::new(kernel, dims, stream, params, arrays, attributes);
     let kind = LaunchErrorKind::Fault {
         file: declaration.file,
         line: declaration.line,
         code,
-        launch: LaunchDescription::new(kernel, dims, stream, params, arrays, attributes),
+        launch: Box::new(launch),
     };
     Err(error(kernel, kind))
 }

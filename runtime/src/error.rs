@@ -379,7 +379,7 @@ pub enum LaunchErrorKind {
         /// What the synchronisation answered.
         code: DriverCode,
         /// What was launched.
-        launch: LaunchDescription,
+        launch: Box<LaunchDescription>,
     },
 }
 
