@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_fits_a_word() {
-        assert!(SHARED_MEM + 3 * CLUSTER + THREADS + RESIDENT <= 63);
+        const { assert!(SHARED_MEM + 3 * CLUSTER + THREADS + RESIDENT <= 63) };
         assert_eq!(low(0b1011, 3), 0b011);
         assert!(fits(1024, THREADS) && !fits(2048, THREADS));
     }
