@@ -312,6 +312,8 @@ mod attributes;
 mod awaiting;
 mod buffer;
 mod call;
+#[cfg(feature = "candle")]
+pub mod candle;
 mod cell;
 mod contract;
 mod counterpart;

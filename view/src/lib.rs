@@ -15,7 +15,7 @@
 //! Views of other crates' types stand here too, since Rust's orphan rule lets them stand nowhere
 //! else; each is an optional feature, and nothing is on by default.
 //!
-//! `dlpack` is for tensors of DLPack, `pyo3` for arrays of Python libraries.
+//! `dlpack` is for tensors of DLPack, `pyo3` for arrays of Python libraries, `candle` for tensors of candle.
 //!
 //! # An array type of your own
 //!
@@ -40,6 +40,8 @@
 
 mod array;
 mod borrowed;
+#[cfg(feature = "candle")]
+pub mod candle;
 #[cfg(feature = "cudarc-019")]
 mod cudarc_019;
 #[cfg(feature = "dlpack")]
