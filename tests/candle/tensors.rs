@@ -32,17 +32,50 @@ fn another_element_type_is_told() {
     let x = ramp(&device, &[4]);
     let mut out = stream.alloc_zeros::<f32>(4).unwrap();
     let idx = Tensor::new(&[3_u32, 2, 1, 0], &device).unwrap();
-    let mut launch = |idx: &Tensor| {
-        let (x, idx) = (StorageView::of(&x), StorageView::of(idx));
+    let mut launch = |x: &Tensor, idx: &StorageView| {
         // SAFETY: the indices are within x.
-        unsafe { gather(&stream, cover(4), &x, &idx, &mut out, 4) }
+        unsafe { gather(&stream, cover(4), &StorageView::of(x), idx, &mut out, 4) }
     };
     assert_eq!(
-        launch(&idx).unwrap_err().to_string(),
-        "kernel `gather`: argument `idx` (parameter 1, &[i32]): expected elements of i32, the array holds DType::U32; convert it first: `.to_dtype(DType::I32)?`"
+        launch(&x, &StorageView::of(&idx)).unwrap_err().to_string(),
+        "kernel `gather`: argument `idx` (parameter 1, &[i32]): expected elements of i32, the array holds DType::U32; convert it on the host first: `.to_device(&Device::Cpu)?.to_dtype(DType::I32)?`, or, if the bits are meant, use `StorageView::reinterpret`"
     );
-    launch(&idx.to_dtype(DType::I32).unwrap()).unwrap();
+    let meant = StorageView::of(&idx).reinterpret(gridcall::DType::I32);
+    let meant = meant.unwrap();
+    let doubles = x.to_dtype(DType::F64).unwrap();
+    assert_eq!(
+        launch(&doubles, &meant).unwrap_err().to_string(),
+        "kernel `gather`: argument `x` (parameter 0, &[f32]): expected elements of f32, the array holds DType::F64; convert it first: `.to_dtype(DType::F32)?`"
+    );
+    launch(&doubles.to_dtype(DType::F32).unwrap(), &meant).unwrap();
+    drop(meant);
     assert_eq!(stream.clone_dtoh(&out).unwrap(), [3.0, 2.0, 1.0, 0.0]);
+    let converted = idx.to_device(&Device::Cpu).unwrap();
+    let converted = converted.to_dtype(DType::I32).unwrap();
+    let converted = converted.to_device(&device).unwrap();
+    let mut out = stream.alloc_zeros::<f32>(4).unwrap();
+    let (x, idx) = (StorageView::of(&x), StorageView::of(&converted));
+    // SAFETY: the indices are within x.
+    unsafe { gather(&stream, cover(4), &x, &idx, &mut out, 4) }.unwrap();
+    assert_eq!(stream.clone_dtoh(&out).unwrap(), [3.0, 2.0, 1.0, 0.0]);
+}
+
+#[test]
+fn bits_are_taken_for_others_by_request_and_of_one_size() {
+    let x = ramp(&device(), &[4]);
+    let error = StorageView::of(&x).reinterpret(gridcall::DType::F64);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "elements of f32 have 4 bytes, those of f64 have 8"
+    );
+    let host = ramp(&Device::Cpu, &[4]);
+    let error = StorageView::of(&host).reinterpret(gridcall::DType::I32);
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .starts_with("the tensor is not on a CUDA device")
+    );
 }
 
 #[test]

@@ -10,14 +10,14 @@
 //! does not record: launch on `storage.device.cuda_stream()`, on the thread that works with the
 //! tensor.
 
-use std::{any::Any, fmt, slice};
+use std::{fmt, slice::from_raw_parts};
 
-use candle_core::{CudaStorage, Layout, Storage, StorageRef, Tensor, cuda_backend::CudaStorageSlice};
+use candle_core::{
+    CudaStorage, Layout, Storage, StorageRef, Tensor, cuda_backend::CudaStorageSlice,
+};
 use cudarc_019::driver::CudaSlice;
 
-use crate::{
-    AsDeviceView, AsDeviceViewMut, DType, Element, Guard, StreamRef, View, ViewError,
-};
+use crate::{AsDeviceView, AsDeviceViewMut, DType, Element, Guard, StreamRef, View, ViewError};
 
 /// The memory of a tensor, as it lies, for kernels that read it.
 ///
@@ -34,6 +34,8 @@ use crate::{
 pub struct StorageView<'a> {
     storage: Held<'a>,
     layout: &'a Layout,
+    /// What the elements are taken for, if not for what they are.
+    taken_for: Option<DType>,
 }
 
 /// The memory that an op in place was handed, as it lies, for kernels that write it.
@@ -68,6 +70,7 @@ impl<'a> StorageView<'a> {
         StorageView {
             storage: Held::ByOp(storage),
             layout,
+            taken_for: None,
         }
     }
 
@@ -81,7 +84,25 @@ impl<'a> StorageView<'a> {
         StorageView {
             storage: Held::Locked(storage),
             layout,
+            taken_for: None,
         }
+    }
+
+    /// The same bytes as elements of another type of the same size: u32 as i32, say, to which
+    /// candle converts on the host only. Nothing does so unasked.
+    ///
+    /// # Errors
+    ///
+    /// If the sizes differ, the elements would become `bool`, which not every byte is, or the tensor
+    /// is none that a kernel can take.
+    pub fn reinterpret(mut self, dtype: DType) -> Result<StorageView<'a>, ViewError> {
+        let storage = &self.storage()?.slice;
+        let found = slice(storage)
+            .ok_or_else(|| wrong_type(dtype, storage))?
+            .dtype();
+        found.check_reinterpretation(dtype)?;
+        self.taken_for = Some(dtype);
+        Ok(self)
     }
 
     fn storage(&self) -> Result<&CudaStorage, ViewError> {
@@ -95,6 +116,13 @@ impl<'a> StorageView<'a> {
             },
         }
     }
+
+    fn slice<T: Element>(&self) -> Result<&dyn Slice, ViewError> {
+        let storage = &self.storage()?.slice;
+        slice(storage)
+            .filter(|slice| self.taken_for.unwrap_or(slice.dtype()) == T::DTYPE)
+            .ok_or_else(|| wrong_type(T::DTYPE, storage))
+    }
 }
 
 impl<'a> StorageViewMut<'a> {
@@ -103,19 +131,25 @@ impl<'a> StorageViewMut<'a> {
     pub fn new(storage: &'a mut CudaStorage, layout: &'a Layout) -> StorageViewMut<'a> {
         StorageViewMut { storage, layout }
     }
+
+    fn slice<T: Element>(&self) -> Result<&dyn Slice, ViewError> {
+        let storage = &self.storage.slice;
+        slice(storage)
+            .filter(|slice| slice.dtype() == T::DTYPE)
+            .ok_or_else(|| wrong_type(T::DTYPE, storage))
+    }
 }
 
-// SAFETY: the elements are those of a `CudaSlice<T>` that the layout reaches, all of which are
-// within it; the slice is asked for everything else. It is borrowed, by an op or under the tensor's
-// lock, so that nobody replaces it.
+// SAFETY: the elements are those of a slice of `T` that the layout reaches, all of which are within
+// it; the slice is asked for everything else. It is borrowed, by an op or under the tensor's lock,
+// so that nobody replaces it.
 unsafe impl<T: Element> AsDeviceView<T> for StorageView<'_> {
     fn describe(&self) -> Result<View<'_>, ViewError> {
-        let slice = slice_of::<T>(&self.storage()?.slice)?;
-        laid_out(slice.describe()?, self.layout, size_of::<T>())
+        laid_out(self.slice::<T>()?.view()?, self.layout, size_of::<T>())
     }
 
     fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        slice_of::<T>(&self.storage()?.slice)?.acquire(stream)
+        self.slice::<T>()?.read(stream)
     }
 
     fn make_contiguous(&self) -> &'static str {
@@ -126,12 +160,12 @@ unsafe impl<T: Element> AsDeviceView<T> for StorageView<'_> {
 // SAFETY: as for reading; the storage is exclusively borrowed.
 unsafe impl<T: Element> AsDeviceViewMut<T> for StorageViewMut<'_> {
     fn describe_mut(&self) -> Result<View<'_>, ViewError> {
-        let slice = slice_of::<T>(&self.storage.slice)?;
-        laid_out(slice.describe()?, self.layout, size_of::<T>())
+        laid_out(self.slice::<T>()?.view()?, self.layout, size_of::<T>())
     }
 
     fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        slice_of_mut::<T>(&mut self.storage.slice)?.acquire_mut(stream)
+        self.slice::<T>()?;
+        write(&mut self.storage.slice, stream)
     }
 
     fn make_contiguous_mut(&self) -> &'static str {
@@ -141,56 +175,71 @@ unsafe impl<T: Element> AsDeviceViewMut<T> for StorageViewMut<'_> {
 
 const MAKE_CONTIGUOUS: &str = "make it contiguous first: `.contiguous()?`";
 
-/// The storage, if its elements are of the asked type.
-fn slice_of<T: Element>(storage: &CudaStorageSlice) -> Result<&CudaSlice<T>, ViewError> {
-    let slice: Option<&dyn Any> = match storage {
-        CudaStorageSlice::U8(slice) => Some(slice),
-        CudaStorageSlice::U32(slice) => Some(slice),
-        CudaStorageSlice::I16(slice) => Some(slice),
-        CudaStorageSlice::I32(slice) => Some(slice),
-        CudaStorageSlice::I64(slice) => Some(slice),
-        CudaStorageSlice::BF16(slice) => Some(slice),
-        CudaStorageSlice::F16(slice) => Some(slice),
-        CudaStorageSlice::F32(slice) => Some(slice),
-        CudaStorageSlice::F64(slice) => Some(slice),
-        CudaStorageSlice::F8E4M3(slice) => Some(slice),
-        // Bytes that stand for elements of other sizes.
-        _ => None,
-    };
-    slice
-        .and_then(<dyn Any>::downcast_ref)
-        .ok_or_else(|| wrong_type(T::DTYPE, storage))
+/// An array of cudarc's, whatever its elements.
+trait Slice {
+    fn dtype(&self) -> DType;
+    fn view(&self) -> Result<View<'_>, ViewError>;
+    fn read<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError>;
 }
 
-fn slice_of_mut<T: Element>(
-    storage: &mut CudaStorageSlice,
-) -> Result<&mut CudaSlice<T>, ViewError> {
-    // Compared here, since what is borrowed mutably could not be named in the error.
-    slice_of::<T>(storage)?;
-    let slice: Option<&mut dyn Any> = match storage {
-        CudaStorageSlice::U8(slice) => Some(slice),
-        CudaStorageSlice::U32(slice) => Some(slice),
-        CudaStorageSlice::I16(slice) => Some(slice),
-        CudaStorageSlice::I32(slice) => Some(slice),
-        CudaStorageSlice::I64(slice) => Some(slice),
-        CudaStorageSlice::BF16(slice) => Some(slice),
-        CudaStorageSlice::F16(slice) => Some(slice),
-        CudaStorageSlice::F32(slice) => Some(slice),
-        CudaStorageSlice::F64(slice) => Some(slice),
-        CudaStorageSlice::F8E4M3(slice) => Some(slice),
-        _ => None,
-    };
-    slice
-        .and_then(<dyn Any>::downcast_mut)
-        .ok_or_else(|| ViewError::other("its elements are of another type"))
+impl<T: Element> Slice for CudaSlice<T> {
+    fn dtype(&self) -> DType {
+        T::DTYPE
+    }
+
+    fn view(&self) -> Result<View<'_>, ViewError> {
+        self.describe()
+    }
+
+    fn read<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        self.acquire(stream)
+    }
+}
+
+/// The array of a storage. `None` where bytes stand for elements of another size.
+fn slice(storage: &CudaStorageSlice) -> Option<&dyn Slice> {
+    Some(match storage {
+        CudaStorageSlice::U8(slice) => slice,
+        CudaStorageSlice::U32(slice) => slice,
+        CudaStorageSlice::I16(slice) => slice,
+        CudaStorageSlice::I32(slice) => slice,
+        CudaStorageSlice::I64(slice) => slice,
+        CudaStorageSlice::BF16(slice) => slice,
+        CudaStorageSlice::F16(slice) => slice,
+        CudaStorageSlice::F32(slice) => slice,
+        CudaStorageSlice::F64(slice) => slice,
+        CudaStorageSlice::F8E4M3(slice) => slice,
+        CudaStorageSlice::F6E2M3(_)
+        | CudaStorageSlice::F6E3M2(_)
+        | CudaStorageSlice::F4(_)
+        | CudaStorageSlice::F8E8M0(_) => return None,
+    })
+}
+
+fn write<'a>(
+    storage: &'a mut CudaStorageSlice,
+    stream: StreamRef<'a>,
+) -> Result<Guard<'a>, ViewError> {
+    match storage {
+        CudaStorageSlice::U32(slice) => slice.acquire_mut(stream),
+        CudaStorageSlice::I16(slice) => slice.acquire_mut(stream),
+        CudaStorageSlice::I32(slice) => slice.acquire_mut(stream),
+        CudaStorageSlice::I64(slice) => slice.acquire_mut(stream),
+        CudaStorageSlice::BF16(slice) => slice.acquire_mut(stream),
+        CudaStorageSlice::F16(slice) => slice.acquire_mut(stream),
+        CudaStorageSlice::F32(slice) => slice.acquire_mut(stream),
+        CudaStorageSlice::F64(slice) => slice.acquire_mut(stream),
+        CudaStorageSlice::F8E4M3(slice) => slice.acquire_mut(stream),
+        CudaStorageSlice::U8(slice)
+        | CudaStorageSlice::F6E2M3(slice)
+        | CudaStorageSlice::F6E3M2(slice)
+        | CudaStorageSlice::F4(slice)
+        | CudaStorageSlice::F8E8M0(slice) => slice.acquire_mut(stream),
+    }
 }
 
 /// The part of a slice that a layout reaches.
-fn laid_out<'a>(
-    slice: View<'a>,
-    layout: &'a Layout,
-    size: usize,
-) -> Result<View<'a>, ViewError> {
+fn laid_out<'a>(slice: View<'a>, layout: &'a Layout, size: usize) -> Result<View<'a>, ViewError> {
     let (shape, strides) = (layout.dims(), layout.stride());
     let outside = || {
         ViewError::other(format!(
@@ -214,7 +263,7 @@ fn laid_out<'a>(
     }
     // SAFETY: the two types have one layout. Strides that are too large for an `isize` would be
     // negative; those lead nowhere, as the others were found to lead to elements of the slice.
-    let strides = unsafe { slice::from_raw_parts(strides.as_ptr().cast::<isize>(), strides.len()) };
+    let strides = unsafe { from_raw_parts(strides.as_ptr().cast::<isize>(), strides.len()) };
     let view = View::strided(pointer, shape, strides, slice.place()).ok_or_else(outside)?;
     Ok(view.exclusive().tracked_by(slice.tracker()))
 }
@@ -237,6 +286,7 @@ fn wrong_type(expected: DType, storage: &CudaStorageSlice) -> ViewError {
         CudaStorageSlice::F4(_) => "F4",
         CudaStorageSlice::F8E8M0(_) => "F8E8M0",
     };
+    let found = format!("DType::{found}");
     let wanted = match expected {
         DType::U8 => "U8",
         DType::U32 => "U32",
@@ -249,18 +299,24 @@ fn wrong_type(expected: DType, storage: &CudaStorageSlice) -> ViewError {
         DType::F64 => "F64",
         DType::F8E4M3Fn => "F8E4M3",
         _ => {
-            return ViewError::wrong_type(
-                expected,
-                format!("DType::{found}"),
-                format!("candle has none of {expected}, so declare what its tensors hold"),
-            );
+            let cure = format!("candle has no dtype of {expected}; declare what its tensors hold");
+            return ViewError::wrong_type(expected, found, cure);
         }
     };
-    ViewError::wrong_type(
-        expected,
-        format!("DType::{found}"),
-        format!("convert it first: `.to_dtype(DType::{wanted})?`"),
-    )
+    // candle has no kernels for these.
+    let converted = match expected {
+        DType::I16 | DType::I32 => format!(
+            "convert it on the host first: `.to_device(&Device::Cpu)?.to_dtype(DType::{wanted})?`"
+        ),
+        _ => format!("convert it first: `.to_dtype(DType::{wanted})?`"),
+    };
+    let cure = match slice(storage) {
+        Some(slice) if slice.dtype().size() == expected.size() => {
+            format!("{converted}, or, if the bits are meant, use `StorageView::reinterpret`")
+        }
+        _ => converted,
+    };
+    ViewError::wrong_type(expected, found, cure)
 }
 
 impl fmt::Debug for StorageView<'_> {
