@@ -33,7 +33,7 @@ use pyo3::{
     exceptions::{PyRuntimeError, PyTypeError, PyValueError},
 };
 
-pub use gridcall_view::python::{PyArray, PyStream};
+pub use gridcall_view::python::{PyArray, PyStream, PyTensor};
 
 use crate::{ArgumentError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind, device};
 
