@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use gridcall::{
-    Buffer, cover,
-    cudarc::driver::{CudaSlice, CudaStream, DevicePtr},
+    AsDeviceView, Buffer, cover,
+    cudarc::driver::CudaStream,
     python::{PyArray, PyTensor, stream_of},
 };
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
@@ -40,7 +40,7 @@ pub(crate) fn tolist(array: PyArray<'_>) -> PyResult<Vec<f32>> {
 /// Floats on device 0. What others see of it is its `__cuda_array_interface__`.
 #[pyclass(frozen)]
 pub(crate) struct DeviceArray {
-    memory: CudaSlice<f32>,
+    memory: Buffer<f32>,
 }
 
 #[pymethods]
@@ -48,7 +48,7 @@ impl DeviceArray {
     #[new]
     fn new(values: Vec<f32>) -> PyResult<DeviceArray> {
         let stream = gridcall::device(0)?.default_stream();
-        let memory = stream.clone_htod(&values).map_err(failed)?;
+        let memory = Buffer::from_slice(&stream, &values).map_err(failed)?;
         Ok(DeviceArray { memory })
     }
 
@@ -56,16 +56,13 @@ impl DeviceArray {
     fn tolist(&self) -> PyResult<Vec<f32>> {
         let context = self.memory.stream().context();
         context.synchronize().map_err(failed)?;
-        self.memory
-            .stream()
-            .clone_dtoh(&self.memory)
-            .map_err(failed)
+        self.memory.to_vec().map_err(failed)
     }
 
     /// The device address of the first value.
     #[getter]
-    fn address(&self) -> u64 {
-        self.memory.device_ptr(self.memory.stream()).0
+    fn address(&self) -> PyResult<u64> {
+        Ok(self.memory.describe()?.pointer())
     }
 
     /// Its stream is the legacy default stream.
@@ -74,7 +71,7 @@ impl DeviceArray {
         let interface = PyDict::new(py);
         interface.set_item("shape", (self.memory.len(),))?;
         interface.set_item("typestr", "<f4")?;
-        interface.set_item("data", (self.address(), false))?;
+        interface.set_item("data", (self.address()?, false))?;
         interface.set_item("strides", py.None())?;
         interface.set_item("stream", 1)?;
         interface.set_item("version", 3)?;
