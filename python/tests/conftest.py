@@ -7,6 +7,14 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
+def _emulator_finds_nothing(capfd):
+    """A missing wait need not make a result wrong: the emulator tells of each on stderr."""
+    yield
+    told = capfd.readouterr().err
+    assert "gridcall-emulator:" not in told, told
+
+
+@pytest.fixture(autouse=True)
 def _device():
     reason = g.why_no_device()
     if reason is not None:

@@ -5,7 +5,7 @@ import threading
 import gridcall_example as g
 import made
 import pytest
-from made import Interface, Legacy, Made, OldMade, Versioned
+from made import FreedInOrder, Interface, Legacy, Made, OldMade, Versioned
 
 
 @pytest.fixture
@@ -194,12 +194,16 @@ def test_streams_that_the_interface_does_not_allow(memory):
     assert copied(Interface(memory, stream=0, version=2), 12) == memory.tolist()
 
 
-def test_a_stream_of_its_own_is_waited_for(memory):
+def test_a_stream_of_its_own_is_waited_for():
     theirs, ours = g.Stream(), g.Stream()
-    x = Interface(g.DeviceArray([0.0] * 64), stream=theirs.handle)
-    y = Interface(g.DeviceArray([0.0] * 64), stream=ours.handle)
     one = g.DeviceArray([1.0] * 64)
-    for round in range(1, 101):
+    x, y = g.DeviceArray([0.0] * 64), g.DeviceArray([0.0] * 64)
+    # Nothing is left to be done with them, so that they may be of any stream.
+    for array in (one, x, y):
+        array.tolist()
+    one, x = (FreedInOrder(array, stream=theirs.handle) for array in (one, x))
+    y = FreedInOrder(y, stream=ours.handle)
+    for _ in range(100):
         g.saxpy_on(theirs, 1.0, one, x)
         g.saxpy_on(ours, 1.0, x, y)
     assert g.tolist(y) == [100 * 101 / 2] * 64

@@ -70,16 +70,21 @@ def test_nothing_is_copied():
 def test_the_consumers_stream_waits():
     """What was enqueued for the tensor is done before what the consumer enqueues on its stream."""
     theirs = g.Stream()
-    one = g.tensor([1.0] * 64)
+    out, one = on(theirs, [0.0] * 64), made.FreedInOrder(g.tensor([1.0] * 64))
     for _ in range(50):
         x = g.tensor([0.0] * 64)
-        out = g.DeviceArray([0.0] * 64)
-        g.saxpy(1.0, one, x)
+        g.saxpy(1.0, one, made.FreedInOrder(x))
         x.__dlpack__(stream=theirs.handle)
-        interface = {**x.__cuda_array_interface__, "stream": theirs.handle}
-        g.saxpy_on(theirs, 1.0, made.Interface(x, **interface), out)
+        g.saxpy_on(theirs, 1.0, made.FreedInOrder(x, stream=theirs.handle), out)
         theirs.synchronize()
-        assert out.tolist() == [1.0] * 64
+    assert g.tolist(out) == [50.0] * 64
+
+
+def on(stream, values):
+    """An array that its library works on from a stream of its own."""
+    array = g.tensor(values)
+    array.__dlpack__(stream=stream.handle)
+    return made.FreedInOrder(array, stream=stream.handle)
 
 
 def test_memory_is_kept_by_whoever_has_it():
