@@ -138,6 +138,11 @@ impl Tensor {
         Ok(tensor)
     }
 
+    #[cfg(all(test, feature = "pyo3"))]
+    pub(crate) fn forbid_writing(&mut self) {
+        self.description.read_only = true;
+    }
+
     /// Where DLPack says that the memory is.
     #[cfg(feature = "pyo3")]
     pub(crate) fn dl_device(&self) -> dlpark::ffi::DLDevice {

@@ -1,5 +1,8 @@
 //! A device array of ours as a Python object that any library takes.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use dlpark::ffi::DLTensor;
