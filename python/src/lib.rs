@@ -60,6 +60,15 @@ fn scale(mut y: PyArray<'_>, a: f32) -> PyResult<()> {
     Ok(())
 }
 
+/// out[i] ← whether a[i] is b[i].
+#[pyfunction]
+fn equal(a: PyArray<'_>, b: PyArray<'_>, mut out: PyArray<'_>) -> PyResult<()> {
+    let stream = stream_of(&out)?;
+    let n = i32::try_from(out.size())?;
+    kernels::all_eq(&stream, cover(n), &a, &b, n, false, &mut out)?;
+    Ok(())
+}
+
 /// out ← a + b for matrices that lie as they like: transposed, sliced, flipped, broadcast.
 #[pyfunction]
 fn add(a: PyArray<'_>, b: PyArray<'_>, mut out: PyArray<'_>) -> PyResult<()> {
@@ -98,6 +107,7 @@ fn gridcall_example(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(saxpy, module)?)?;
     module.add_function(wrap_pyfunction!(saxpy_on, module)?)?;
     module.add_function(wrap_pyfunction!(copy, module)?)?;
+    module.add_function(wrap_pyfunction!(equal, module)?)?;
     module.add_function(wrap_pyfunction!(scale, module)?)?;
     module.add_function(wrap_pyfunction!(add, module)?)?;
     module.add_function(wrap_pyfunction!(nothing, module)?)?;

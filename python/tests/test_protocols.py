@@ -1,5 +1,6 @@
 """The rules of DLPack, of the array interface and of streams, with tensors made by hand."""
 
+import struct
 import threading
 
 import gridcall_example as g
@@ -24,12 +25,12 @@ def refused(array, text, error=ValueError):
         g.copy(array, g.DeviceArray([0.0] * 12))
 
 
-@pytest.mark.parametrize("struct", [Legacy, Versioned])
+@pytest.mark.parametrize("kind", [Legacy, Versioned])
 @pytest.mark.parametrize("maker", [Made, OldMade])
-def test_a_capsule_is_taken_once_and_let_go_once(memory, struct, maker):
-    array = maker(memory, (3, 4), struct=struct)
+def test_a_capsule_is_taken_once_and_let_go_once(memory, kind, maker):
+    array = maker(memory, (3, 4), struct=kind)
     assert copied(array, 12) == memory.tolist()
-    assert made.name(array.given) == b"used_" + made.NAMES[struct]
+    assert made.name(array.given) == b"used_" + made.NAMES[kind]
     wait_until(lambda: array.released == 1)
 
     class Again:
@@ -119,9 +120,9 @@ def test_another_minor_version_is_taken(memory):
     assert copied(Made(memory, (12,), version=(1, 0)), 12) == memory.tolist()
 
 
-@pytest.mark.parametrize("struct", [Legacy, Versioned])
-def test_a_missing_deleter_is_not_called(memory, struct):
-    assert copied(Made(memory, (12,), struct=struct, deleter=None), 12) == memory.tolist()
+@pytest.mark.parametrize("kind", [Legacy, Versioned])
+def test_a_missing_deleter_is_not_called(memory, kind):
+    assert copied(Made(memory, (12,), struct=kind, deleter=None), 12) == memory.tolist()
 
 
 def test_a_capsule_of_something_else(memory):
@@ -159,6 +160,20 @@ def test_elements_that_no_kernel_takes(memory, dtype, text):
     array = Made(memory, (3,), dtype=dtype)
     refused(array, text)
     assert array.released == 1
+
+
+def test_bools_are_bytes_that_are_0_or_1(memory):
+    a, b = g.DeviceArray([1.0, 2.0, 3.0, 4.0]), g.DeviceArray([1.0, 0.0, 3.0, 0.0])
+    for out in (
+        Interface(memory, shape=(4,), typestr="|b1"),
+        Made(memory, (4,), dtype=(made.BOOL, 8, 1)),
+    ):
+        g.equal(a, b, out)
+        # The first float now: the bytes 1, 0, 1, 0.
+        assert memory.tolist()[0] == struct.unpack("<f", bytes([1, 0, 1, 0]))[0]
+        g.scale(memory, 0.0)
+    with pytest.raises(TypeError, match="expected elements of bool, the array holds uint8; convert it to bool first"):
+        g.equal(a, b, Interface(memory, shape=(4,), typestr="|u1"))
 
 
 def test_other_places(memory):
