@@ -385,7 +385,8 @@ fn is_of<T: crate::Element>(tensor: &Tensor) -> bool {
 
 #[test]
 fn every_element_type_takes_its_own_alone() {
-    let mut types: Vec<(DLDataType, fn(&Tensor) -> bool)> = vec![
+    type Takes = fn(&Tensor) -> bool;
+    let mut types: Vec<(DLDataType, Takes)> = vec![
         (DLDataType::BOOL, is_of::<bool>),
         (DLDataType::U8, is_of::<u8>),
         (DLDataType::U16, is_of::<u16>),
@@ -400,7 +401,7 @@ fn every_element_type_takes_its_own_alone() {
     ];
     #[cfg(feature = "half")]
     types.extend([
-        (DLDataType::F16, is_of::<half::f16> as fn(&Tensor) -> bool),
+        (DLDataType::F16, is_of::<half::f16> as Takes),
         (DLDataType::BF16, is_of::<half::bf16>),
     ]);
     #[cfg(feature = "num-complex")]
