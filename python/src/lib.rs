@@ -36,7 +36,7 @@ fn axpy(a: f32, x: PyArray<'_>, y: PyArray<'_>) -> PyResult<PyTensor> {
     let stream = stream_of(&y)?;
     let (n, len) = (u32::try_from(y.size())?, i32::try_from(y.size())?);
     let own = stream.context().default_stream();
-    let mut out = Buffer::<f32>::zeroed(&own, y.size()).map_err(memory::failed)?;
+    let mut out = Buffer::<f32>::zeroed(&own, y.size())?;
     kernels::copy(&stream, cover(len), &y, &mut out, len)?;
     kernels::saxpy(&stream, cover(n), n, a, &x, &mut out)?;
     Ok(PyTensor::new(out.into_tensor(y.shape()?)?)?)

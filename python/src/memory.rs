@@ -21,7 +21,7 @@ pub(crate) fn tensor(
     device: usize,
 ) -> PyResult<PyTensor> {
     let stream = gridcall::device(device)?.default_stream();
-    let memory = Buffer::from_slice(&stream, &values).map_err(failed)?;
+    let memory = Buffer::from_slice(&stream, &values)?;
     let shape = shape.unwrap_or_else(|| vec![values.len()]);
     Ok(PyTensor::new(memory.into_tensor(&shape)?)?)
 }
@@ -32,9 +32,9 @@ pub(crate) fn tolist(array: PyArray<'_>) -> PyResult<Vec<f32>> {
     let stream = stream_of(&array)?;
     let n = i32::try_from(array.size())?;
     let own = stream.context().default_stream();
-    let mut copy = Buffer::<f32>::zeroed(&own, array.size()).map_err(failed)?;
+    let mut copy = Buffer::<f32>::zeroed(&own, array.size())?;
     kernels::copy(&stream, cover(n), &array, &mut copy, n)?;
-    copy.to_vec().map_err(failed)
+    Ok(copy.to_vec()?)
 }
 
 /// Floats on device 0. What others see of it is its `__cuda_array_interface__`.
@@ -48,7 +48,7 @@ impl DeviceArray {
     #[new]
     fn new(values: Vec<f32>) -> PyResult<DeviceArray> {
         let stream = gridcall::device(0)?.default_stream();
-        let memory = Buffer::from_slice(&stream, &values).map_err(failed)?;
+        let memory = Buffer::from_slice(&stream, &values)?;
         Ok(DeviceArray { memory })
     }
 
@@ -56,7 +56,7 @@ impl DeviceArray {
     fn tolist(&self) -> PyResult<Vec<f32>> {
         let context = self.memory.stream().context();
         context.synchronize().map_err(failed)?;
-        self.memory.to_vec().map_err(failed)
+        Ok(self.memory.to_vec()?)
     }
 
     /// The device address of the first value.
@@ -108,6 +108,6 @@ impl Stream {
     }
 }
 
-pub(crate) fn failed(error: impl std::fmt::Display) -> PyErr {
+fn failed(error: impl std::fmt::Display) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }

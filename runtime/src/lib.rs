@@ -160,7 +160,10 @@
 //! - `emulator`: where [`device`] finds no GPU, the program runs on `gridcall-emulator` (Linux).
 //! - `half`, `num-complex`, `float8`: those crates' types as scalars and elements.
 //! - `dlpack`: tensors of other libraries through DLPack.
-//! - `pyo3`: arrays of Python libraries as arguments of functions that are exported to Python.
+//! - `pyo3`: arrays of Python libraries as arguments of functions that are exported to Python, and
+//!   tensors that such functions return.
+//! - `candle`: candle's tensors as arguments, in its custom ops and outside. candle links the driver
+//!   and needs the CUDA toolkit to build.
 //! - `tracing`, `nvtx`: spans and ranges around loads and launches.
 //!
 //! # Building
