@@ -91,6 +91,16 @@ impl<'a> StorageView<'a> {
     /// The same bytes as elements of another type of the same size: u32 as i32, say, to which
     /// candle converts on the host only. Nothing does so unasked.
     ///
+    /// ```no_run
+    /// use candle_core::{Device, Tensor};
+    /// use gridcall_view::{DType, candle::StorageView};
+    ///
+    /// let indices = Tensor::new(&[3_u32, 2, 1, 0], &Device::new_cuda(0)?)?;
+    /// let indices = StorageView::of(&indices).reinterpret(DType::I32)?;
+    /// # let _ = indices;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// If the sizes differ, the elements would become `bool`, which not every byte is, or the tensor

@@ -45,6 +45,22 @@ impl Tensor {
     /// As [`into_dlpack`](Tensor::into_dlpack), for a library that takes the struct of DLPack before
     /// 1.0.
     ///
+    /// ```
+    /// use gridcall_view::{DType, Order, Place, Tensor};
+    /// # let (address, owner) = (0x7000, ());
+    /// # // SAFETY: nothing uses the address.
+    /// # let x = unsafe {
+    /// #     Tensor::from_parts(
+    /// #         address, DType::F32, &[2, 3], None, Place::Device(0), Order::Settled, Box::new(owner),
+    /// #     )
+    /// # }?;
+    /// let given = x.into_legacy_dlpack(None)?;
+    /// // SAFETY: it is ours again, and nobody used it.
+    /// let back = unsafe { Tensor::from_dlpack(given, Order::Settled) }?;
+    /// assert_eq!(back.shape(), [2, 3]);
+    /// # Ok::<(), gridcall_view::ViewError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// If the tensor is not to be written, which that struct cannot say, or the driver refuses; the
