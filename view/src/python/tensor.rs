@@ -112,6 +112,18 @@ impl PyTensor {
             .tensor
             .to_dl_tensor(shape.cast_mut(), strides.cast_mut())
     }
+
+    fn ordered<R>(
+        &self,
+        consumer: Option<StreamRef<'_>>,
+        export: impl FnOnce() -> Result<R, ViewError>,
+    ) -> Result<R, ViewError> {
+        match consumer {
+            None => export(),
+            // The default streams are of whatever context is current.
+            Some(_) => in_context(self.shared.context, export),
+        }
+    }
 }
 
 impl Shared {
@@ -172,7 +184,6 @@ impl PyTensor {
         };
         let tensor = self.again()?;
         let versioned = max_version.is_some_and(|(major, _)| major >= 1);
-        // The default streams are of whatever context is current.
         if versioned {
             let tensor = self.ordered(consumer, || tensor.into_dlpack(consumer))?;
             capsule(py, tensor)
@@ -253,19 +264,6 @@ impl PyTensor {
             self.dtype(),
             self.shape
         )
-    }
-}
-
-impl PyTensor {
-    fn ordered<R>(
-        &self,
-        consumer: Option<StreamRef<'_>>,
-        export: impl FnOnce() -> Result<R, ViewError>,
-    ) -> Result<R, ViewError> {
-        match consumer {
-            None => export(),
-            Some(_) => in_context(self.shared.context, export),
-        }
     }
 }
 
