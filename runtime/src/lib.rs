@@ -165,6 +165,7 @@
 //! - `candle`: candle's tensors as arguments, in its custom ops and outside. candle links the driver
 //!   and needs the CUDA toolkit to build.
 //! - `tracing`, `nvtx`: spans and ranges around loads and launches.
+//! - `tch`: tch's tensors as arguments. tch links PyTorch's libraries.
 //!
 //! # Building
 //!
@@ -303,6 +304,8 @@ pub use gridcall_macros::KernelArg;
 /// declarations unchecked; loading such a kernel is an error.
 pub use gridcall_macros::kernel;
 
+#[cfg(feature = "tch")]
+pub use gridcall_view::tch;
 pub use gridcall_view::{
     AsDeviceView, AsDeviceViewMut, BorrowedView, BorrowedViewMut, DType, Element, Guard, Layout,
     Place, Shaped, StreamRef, View, ViewError, ViewErrorKind,
