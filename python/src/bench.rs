@@ -50,7 +50,9 @@ pub(crate) fn measure(
             let mut y: TypedTensor<f32, 1> = y.map_err(PyErr::from)?;
             timed(launches, || Ok(empty4(&own, (1, 32), &x, &mut y, 1.0, 32)?))
         }
-        "arrays" => timed(launches, || Ok(empty4(&stream, (1, 32), &x, &mut y, 1.0, 32)?)),
+        "arrays" => timed(launches, || {
+            Ok(empty4(&stream, (1, 32), &x, &mut y, 1.0, 32)?)
+        }),
         _ => Err(PyValueError::new_err("no such contender")),
     }
 }

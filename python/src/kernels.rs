@@ -27,6 +27,10 @@ unsafe extern "C" {
 
 #[kernel(ptx = "../kernels/scalars.ptx")]
 unsafe extern "C" {
+    /// out[i] ← whether a[i] is b[i], or is not
+    #[requires(a.len() >= n, b.len() >= n, out.len() >= n)]
+    pub safe fn all_eq(a: &[f32], b: &[f32], n: i32, invert: bool, out: &mut [bool]);
+
     /// Does nothing.
     pub safe fn empty4(x: &[f32], y: &mut [f32], a: f32, n: i32);
 }

@@ -3,12 +3,12 @@
 //! library of the array that is written works now.
 
 mod bench;
-mod device_array;
 mod kernels;
+mod memory;
 
 use gridcall::{
-    cover,
-    python::{PyArray, PyStream, launch_stream, stream_of},
+    Buffer, cover,
+    python::{PyArray, PyStream, PyTensor, launch_stream, stream_of},
 };
 use pyo3::prelude::*;
 
@@ -30,6 +30,18 @@ fn saxpy_on(stream: PyStream<'_>, a: f32, x: PyArray<'_>, mut y: PyArray<'_>) ->
     Ok(())
 }
 
+/// A new tensor, a·x + y, which any library takes.
+#[pyfunction]
+fn axpy(a: f32, x: PyArray<'_>, y: PyArray<'_>) -> PyResult<PyTensor> {
+    let stream = stream_of(&y)?;
+    let (n, len) = (u32::try_from(y.size())?, i32::try_from(y.size())?);
+    let own = stream.context().default_stream();
+    let mut out = Buffer::<f32>::zeroed(&own, y.size())?;
+    kernels::copy(&stream, cover(len), &y, &mut out, len)?;
+    kernels::saxpy(&stream, cover(n), n, a, &x, &mut out)?;
+    Ok(PyTensor::new(out.into_tensor(y.shape()?)?)?)
+}
+
 /// out ← x, both contiguous.
 #[pyfunction]
 fn copy(x: PyArray<'_>, mut out: PyArray<'_>) -> PyResult<()> {
@@ -45,6 +57,15 @@ fn scale(mut y: PyArray<'_>, a: f32) -> PyResult<()> {
     let stream = stream_of(&y)?;
     let n = i32::try_from(y.size())?;
     kernels::scale(&stream, cover(n), &mut y, a, n)?;
+    Ok(())
+}
+
+/// out[i] ← whether a[i] is b[i].
+#[pyfunction]
+fn equal(a: PyArray<'_>, b: PyArray<'_>, mut out: PyArray<'_>) -> PyResult<()> {
+    let stream = stream_of(&out)?;
+    let n = i32::try_from(out.size())?;
+    kernels::all_eq(&stream, cover(n), &a, &b, n, false, &mut out)?;
     Ok(())
 }
 
@@ -77,10 +98,16 @@ fn why_no_device() -> Option<String> {
 
 #[pymodule(gil_used = false)]
 fn gridcall_example(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<device_array::DeviceArray>()?;
+    module.add_class::<PyTensor>()?;
+    module.add_class::<memory::DeviceArray>()?;
+    module.add_class::<memory::Stream>()?;
+    module.add_function(wrap_pyfunction!(memory::tensor, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::tolist, module)?)?;
+    module.add_function(wrap_pyfunction!(axpy, module)?)?;
     module.add_function(wrap_pyfunction!(saxpy, module)?)?;
     module.add_function(wrap_pyfunction!(saxpy_on, module)?)?;
     module.add_function(wrap_pyfunction!(copy, module)?)?;
+    module.add_function(wrap_pyfunction!(equal, module)?)?;
     module.add_function(wrap_pyfunction!(scale, module)?)?;
     module.add_function(wrap_pyfunction!(add, module)?)?;
     module.add_function(wrap_pyfunction!(nothing, module)?)?;

@@ -2,14 +2,7 @@
 
 import gridcall_example as g
 import pytest
-
-
-class Interface:
-    """What an object says of itself: the interface of `array` with other entries."""
-
-    def __init__(self, array, **entries):
-        self.array = array
-        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **entries}
+from made import Interface
 
 
 def test_in_place(library):

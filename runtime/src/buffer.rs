@@ -10,6 +10,8 @@ mod peer;
 mod pinned;
 mod slice;
 mod stream;
+#[cfg(feature = "dlpack")]
+mod tensor;
 mod uses;
 
 use std::{fmt, marker::PhantomData, mem, ops::RangeBounds, sync::Arc};

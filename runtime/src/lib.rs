@@ -160,8 +160,12 @@
 //! - `emulator`: where [`device`] finds no GPU, the program runs on `gridcall-emulator` (Linux).
 //! - `half`, `num-complex`, `float8`: those crates' types as scalars and elements.
 //! - `dlpack`: tensors of other libraries through DLPack.
-//! - `pyo3`: arrays of Python libraries as arguments of functions that are exported to Python.
+//! - `pyo3`: arrays of Python libraries as arguments of functions that are exported to Python, and
+//!   tensors that such functions return.
+//! - `candle`: candle's tensors as arguments, in its custom ops and outside. candle links the driver
+//!   and needs the CUDA toolkit to build.
 //! - `tracing`, `nvtx`: spans and ranges around loads and launches.
+//! - `tch`: tch's tensors as arguments. tch links PyTorch's libraries.
 //!
 //! # Building
 //!
@@ -300,6 +304,8 @@ pub use gridcall_macros::KernelArg;
 /// declarations unchecked; loading such a kernel is an error.
 pub use gridcall_macros::kernel;
 
+#[cfg(feature = "tch")]
+pub use gridcall_view::tch;
 pub use gridcall_view::{
     AsDeviceView, AsDeviceViewMut, BorrowedView, BorrowedViewMut, DType, Element, Guard, Layout,
     Place, Shaped, StreamRef, View, ViewError, ViewErrorKind,
@@ -312,6 +318,8 @@ mod attributes;
 mod awaiting;
 mod buffer;
 mod call;
+#[cfg(feature = "candle")]
+pub mod candle;
 mod cell;
 mod contract;
 mod counterpart;

@@ -21,6 +21,29 @@
 //! }
 //! ```
 //!
+//! What such a function computes it may also return, as a [`PyTensor`], which other libraries take as
+//! it is:
+//!
+//! ```no_run
+//! # use gridcall::{cover, kernel, python::stream_of};
+//! use gridcall::{Buffer, python::{PyArray, PyTensor}};
+//! # use pyo3::PyResult;
+//! # #[kernel(ptx = "../kernels/vector.ptx")]
+//! # unsafe extern "C" {
+//! #     #[requires(input.len() >= n, out.len() >= n)]
+//! #     safe fn copy(input: &[f32], out: &mut [f32], n: i32);
+//! # }
+//!
+//! fn copied(x: PyArray<'_>) -> PyResult<PyTensor> {
+//!     let stream = stream_of(&x)?;
+//!     let n = i32::try_from(x.size())?;
+//!     // A `Buffer` is in order on streams of other libraries, too.
+//!     let mut out = Buffer::zeroed(&stream.context().default_stream(), x.size())?;
+//!     copy(&stream, cover(n), &x, &mut out, n)?;
+//!     Ok(PyTensor::new(out.into_tensor(x.shape()?)?)?)
+//! }
+//! ```
+//!
 //! An error of a launch becomes an exception: `TypeError` for another element type, `ValueError` for
 //! arguments that do not fit, `RuntimeError` for what the driver refuses.
 
@@ -33,9 +56,11 @@ use pyo3::{
     exceptions::{PyRuntimeError, PyTypeError, PyValueError},
 };
 
-pub use gridcall_view::python::{PyArray, PyStream};
+pub use gridcall_view::python::{PyArray, PyStream, PyTensor};
 
-use crate::{ArgumentError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind, device};
+use crate::{
+    ArgumentError, BufferError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind, device,
+};
 
 /// A stream of a Python library, to launch on. The library owns it.
 #[derive(Debug)]
@@ -134,6 +159,13 @@ fn borrow<'py>(stream: ForeignStream, ordinal: i32) -> Result<LaunchStream<'py>,
 impl From<LoadError> for PyErr {
     #[cold]
     fn from(error: LoadError) -> PyErr {
+        PyRuntimeError::new_err(error.to_string())
+    }
+}
+
+impl From<BufferError> for PyErr {
+    #[cold]
+    fn from(error: BufferError) -> PyErr {
         PyRuntimeError::new_err(error.to_string())
     }
 }

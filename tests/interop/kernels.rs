@@ -29,6 +29,13 @@ unsafe extern "C" {
     pub(crate) safe fn rowsum(x: &[f32], out: &mut [f32], rows: i32, cols: i32);
 }
 
+#[kernel(ptx = "../kernels/scalars.ptx")]
+unsafe extern "C" {
+    /// out[i] ← whether a[i] is b[i], or is not
+    #[requires(a.len() >= n, b.len() >= n, out.len() >= n)]
+    pub(crate) safe fn all_eq(a: &[f32], b: &[f32], n: i32, invert: bool, out: &mut [bool]);
+}
+
 #[kernel(ptx = "../kernels/timing.ptx")]
 unsafe extern "C" {
     /// y ← y + v for each thread, after so many cycles

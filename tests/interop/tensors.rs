@@ -1,14 +1,15 @@
 //! Is a tensor of another library what it seems, and if not, does the launch say so?
 
 use gridcall::{
-    BorrowedTensor, Order, Tensor, TypedTensor, cover,
-    dlpack::dlpark::ffi::{DLDataType, DLDeviceType},
+    BorrowedTensor, Buffer, Order, Pinned, Tensor, TypedTensor, cover,
+    cudarc::driver::DevicePtr,
+    dlpack::dlpark::ffi::{DLDataType, DLDevice, DLDeviceType, DLTensor},
 };
 
 use crate::{
-    kernels::{copy, copy4, gather, rowsum, saxpy, scale},
+    kernels::{all_eq, copy, copy4, gather, rowsum, saxpy, scale, slow_add},
     made::{Export, Released, on},
-    support::ramp,
+    support::{LONG, ramp},
 };
 
 #[test]
@@ -161,6 +162,67 @@ fn a_tensor_of_another_device_is_told() {
 }
 
 #[test]
+fn a_tensor_of_bools_is_one_of_bytes_that_are_0_or_1() {
+    let device = device!();
+    let stream = device.default_stream();
+    let a = stream.clone_htod(&[1.0_f32, 2.0, 3.0, 4.0]).unwrap();
+    let b = stream.clone_htod(&[1.0_f32, 0.0, 3.0, 0.0]).unwrap();
+    let bools = |dtype| {
+        let memory = stream.clone_htod(&[7_u8; 4]).unwrap();
+        let tensor = Export::f32(&[4]).dtype(dtype);
+        tensor.tensor(memory, on(&stream)).unwrap()
+    };
+    let mut out = bools(DLDataType::BOOL);
+    all_eq(&stream, cover(4), &a, &b, 4, false, &mut out).unwrap();
+    // Their bytes, which no kernel for bools will take.
+    let bytes = out.reinterpret(gridcall::DType::U8).unwrap();
+    let mut copied = [0_u8; 4];
+    // SAFETY: four bytes, which the kernel wrote before on the stream.
+    unsafe {
+        gridcall::cudarc::driver::result::memcpy_dtoh_async(
+            &mut copied,
+            bytes.pointer(),
+            stream.cu_stream(),
+        )
+    }
+    .unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(copied, [1, 0, 1, 0]);
+    for (dtype, name) in [(DLDataType::U8, "u8"), (DLDataType::I8, "i8")] {
+        let error = all_eq(&stream, cover(4), &a, &b, 4, false, &mut bools(dtype)).unwrap_err();
+        let expected = format!(
+            "kernel `all_eq`: argument `out` (parameter 4, &mut [bool]): expected elements of bool, the array holds {name}; convert it where it was made; elements are never converted here"
+        );
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn pinned_and_managed_memory_is_reached_by_every_device() {
+    let device = device!();
+    let stream = device.default_stream();
+    let mut out = stream.alloc_zeros::<f32>(4).unwrap();
+    let mut pinned = Pinned::<f32>::zeroed(&device, 4).unwrap();
+    pinned.copy_from_slice(&ramp(4));
+    // SAFETY: the elements are written before they are used.
+    let mut managed = unsafe { device.alloc_unified::<f32>(4, true) }.unwrap();
+    managed.as_mut_slice().unwrap().copy_from_slice(&ramp(4));
+    let managed = managed.device_ptr(&stream).0;
+    for (kind, address) in [
+        (DLDeviceType::CUDAHOST, pinned.as_ptr() as u64),
+        (DLDeviceType::CUDAMANAGED, managed),
+    ] {
+        let mut shape = [4_i64];
+        let given = given(address, kind, &mut shape);
+        // SAFETY: the memory outlives it, and the host is done with it.
+        let mut borrowed = unsafe { BorrowedTensor::new(&given, Order::Settled) }.unwrap();
+        scale(&stream, cover(4), &mut borrowed, 2.0, 4).unwrap();
+        copy(&stream, cover(4), &borrowed, &mut out, 4).unwrap();
+        assert_eq!(stream.clone_dtoh(&out).unwrap(), [0.0, 2.0, 4.0, 6.0]);
+    }
+}
+
+#[test]
 fn a_read_only_tensor_is_read_and_not_written() {
     let device = device!();
     let stream = device.default_stream();
@@ -231,23 +293,11 @@ fn overlapping_tensors_are_told() {
 
 #[test]
 fn a_borrowed_tensor_is_an_argument() {
-    use gridcall::dlpack::dlpark::ffi::{DLDevice, DLTensor};
     let device = device!();
     let stream = device.default_stream();
     let y = Tensor::from_slice(stream.clone_htod(&ramp(4)).unwrap(), &[4]).unwrap();
     let mut shape = [4_i64];
-    let given = DLTensor {
-        data: std::ptr::without_provenance_mut(usize::try_from(y.pointer()).unwrap()),
-        device: DLDevice {
-            device_type: DLDeviceType::CUDA,
-            device_id: 0,
-        },
-        ndim: 1,
-        dtype: DLDataType::F32,
-        shape: shape.as_mut_ptr(),
-        strides: std::ptr::null_mut(),
-        byte_offset: 0,
-    };
+    let given = given(y.pointer(), DLDeviceType::CUDA, &mut shape);
     // SAFETY: `y` outlives it, and all is on one stream.
     let mut borrowed = unsafe { BorrowedTensor::new(&given, Order::Settled) }.unwrap();
     scale(&stream, cover(4), &mut borrowed, 2.0, 4).unwrap();
@@ -288,4 +338,42 @@ fn refused_launches_leave_nothing_behind() {
     // It was not used, so that nothing is waited for.
     drop(x);
     assert_eq!(released.count(), 1);
+}
+
+/// Contiguous floats, as a C function would be handed them.
+fn given(address: u64, device_type: DLDeviceType, shape: &mut [i64]) -> DLTensor {
+    DLTensor {
+        data: std::ptr::without_provenance_mut(usize::try_from(address).unwrap()),
+        device: DLDevice {
+            device_type,
+            device_id: 0,
+        },
+        ndim: i32::try_from(shape.len()).unwrap(),
+        dtype: DLDataType::F32,
+        shape: shape.as_mut_ptr(),
+        strides: std::ptr::null_mut(),
+        byte_offset: 0,
+    }
+}
+
+#[test]
+fn a_buffer_is_handed_on_when_its_uses_are_done() {
+    let device = device!();
+    let (ours, theirs) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+    let mut buffer = Buffer::from_slice(&ours, &ramp(256)).unwrap();
+    slow_add(&theirs, (1, 256), &mut buffer, 1.0, LONG).unwrap();
+    let error = Buffer::from_slice(&ours, &ramp(4))
+        .unwrap()
+        .into_tensor(&[3]);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "shape [3] does not fit 4 elements"
+    );
+    let mut tensor = buffer.into_tensor(&[16, 16]).unwrap();
+    scale(&ours, cover(256), &mut tensor, 2.0, 256).unwrap();
+    let mut out = theirs.alloc_zeros::<f32>(256).unwrap();
+    copy(&theirs, cover(256), &tensor, &mut out, 256).unwrap();
+    drop(tensor);
+    let expected: Vec<f32> = ramp(256).iter().map(|x| (x + 1.0) * 2.0).collect();
+    assert_eq!(theirs.clone_dtoh(&out).unwrap(), expected);
 }

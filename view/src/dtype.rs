@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+#[cfg(any(feature = "candle", feature = "dlpack"))]
+use crate::ViewError;
+
 /// The element type of a device array.
 ///
 /// Two types of one size are two types: nothing is reinterpreted without being asked.
@@ -81,6 +84,24 @@ impl DType {
             DType::U64 | DType::I64 | DType::F64 | DType::Complex64 => 8,
             DType::Complex128 => 16,
         }
+    }
+
+    /// Whether elements of this type may be taken for others by whoever asks for it.
+    #[cfg(any(feature = "candle", feature = "dlpack"))]
+    pub(crate) fn check_reinterpretation(self, other: DType) -> Result<(), ViewError> {
+        if self.size() != other.size() {
+            return Err(ViewError::other(format!(
+                "elements of {self} have {} bytes, those of {other} have {}",
+                self.size(),
+                other.size()
+            )));
+        }
+        if other == DType::Bool && self != DType::Bool {
+            return Err(ViewError::other(format!(
+                "elements of {self} cannot be taken for bool: not every byte is 0 or 1"
+            )));
+        }
+        Ok(())
     }
 
     /// The name, as Rust spells it where it has one.

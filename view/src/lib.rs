@@ -15,7 +15,8 @@
 //! Views of other crates' types stand here too, since Rust's orphan rule lets them stand nowhere
 //! else; each is an optional feature, and nothing is on by default.
 //!
-//! `dlpack` is for tensors of DLPack, `pyo3` for arrays of Python libraries.
+//! `dlpack` is for tensors of DLPack, `pyo3` for arrays of Python libraries, `candle` and `tch` for tensors of those
+//! crates.
 //!
 //! # An array type of your own
 //!
@@ -40,6 +41,8 @@
 
 mod array;
 mod borrowed;
+#[cfg(feature = "candle")]
+pub mod candle;
 #[cfg(feature = "cudarc-019")]
 mod cudarc_019;
 #[cfg(feature = "dlpack")]
@@ -53,6 +56,8 @@ mod guard;
 pub mod python;
 mod shaped;
 mod stream;
+#[cfg(feature = "tch")]
+pub mod tch;
 mod view;
 
 pub use array::{AsDeviceView, AsDeviceViewMut};

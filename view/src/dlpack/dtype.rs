@@ -32,7 +32,7 @@ const PAIRS: [(DType, DLDataType); 23] = [
 
 /// The element type of a DLPack tensor.
 #[inline]
-pub(super) fn from_dlpack(found: DLDataType) -> Result<DType, ViewError> {
+pub(crate) fn from_dlpack(found: DLDataType) -> Result<DType, ViewError> {
     // What most arrays hold.
     if found == DLDataType::F32 {
         return Ok(DType::F32);

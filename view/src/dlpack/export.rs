@@ -1,23 +1,23 @@
 //! Hands a tensor on as one of DLPack.
 
-use std::{ffi::c_void, mem::ManuallyDrop};
+use std::{ffi::c_void, mem::ManuallyDrop, ptr};
 
 use dlpark::{
-    DlpackFlags,
-    ffi::{DLManagedTensorVersioned, DLPackVersion, DLTensor},
-    versioned::Dlpack,
+    DlpackFlags, Managed, ManagedTensorBase,
+    ffi::{DLManagedTensor, DLManagedTensorVersioned, DLTensor},
+    legacy, versioned,
 };
 
 use super::{Tensor, dtype};
 use crate::{StreamRef, ViewError, foreign::Joined};
 
-/// A tensor of ours in the struct of DLPack. The struct stands first: its address is the box's.
+/// A tensor of ours in a struct of DLPack. That stands first: its address is the box's.
 #[repr(C)]
-struct Exported {
-    managed: DLManagedTensorVersioned,
-    shape: Vec<i64>,
-    strides: Vec<i64>,
-    tensor: Tensor,
+struct Exported<M> {
+    managed: M,
+    _shape: Vec<i64>,
+    _strides: Vec<i64>,
+    _tensor: Tensor,
 }
 
 impl Tensor {
@@ -31,51 +31,143 @@ impl Tensor {
     /// # Errors
     ///
     /// If the driver refuses; the tensor is dropped then.
-    pub fn into_dlpack(self, consumer: Option<StreamRef<'_>>) -> Result<Dlpack, ViewError> {
+    pub fn into_dlpack(
+        self,
+        consumer: Option<StreamRef<'_>>,
+    ) -> Result<versioned::Dlpack, ViewError> {
+        let mut flags = DlpackFlags::empty();
+        flags.set(DlpackFlags::READ_ONLY, self.is_read_only());
+        self.export(consumer, |managed: &mut DLManagedTensorVersioned| {
+            managed.flags = flags;
+        })
+    }
+
+    /// As [`into_dlpack`](Tensor::into_dlpack), for a library that takes the struct of DLPack before
+    /// 1.0.
+    ///
+    /// ```
+    /// use gridcall_view::{DType, Order, Place, Tensor};
+    /// # let (address, owner) = (0x7000, ());
+    /// # // SAFETY: nothing uses the address.
+    /// # let x = unsafe {
+    /// #     Tensor::from_parts(
+    /// #         address, DType::F32, &[2, 3], None, Place::Device(0), Order::Settled, Box::new(owner),
+    /// #     )
+    /// # }?;
+    /// let given = x.into_legacy_dlpack(None)?;
+    /// // SAFETY: it is ours again, and nobody used it.
+    /// let back = unsafe { Tensor::from_dlpack(given, Order::Settled) }?;
+    /// assert_eq!(back.shape(), [2, 3]);
+    /// # Ok::<(), gridcall_view::ViewError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the tensor is not to be written, which that struct cannot say, or the driver refuses; the
+    /// tensor is dropped then.
+    pub fn into_legacy_dlpack(
+        self,
+        consumer: Option<StreamRef<'_>>,
+    ) -> Result<legacy::Dlpack, ViewError> {
+        if self.is_read_only() {
+            return Err(ViewError::other(
+                "the array is read-only, which DLPack before 1.0 cannot say; ask for `max_version` (1, 0) or later",
+            ));
+        }
+        self.export(consumer, |_: &mut DLManagedTensor| {})
+    }
+
+    fn export<M: ManagedTensorBase>(
+        self,
+        consumer: Option<StreamRef<'_>>,
+        finish: impl FnOnce(&mut M),
+    ) -> Result<Managed<M>, ViewError> {
         if let Some(stream) = consumer {
             let joined = Joined::new(stream);
             joined.before(self.order)?;
             self.uses.before(joined)?;
         }
-        let shape = numbers(self.shape())?;
-        let strides = numbers(self.strides())?;
-        let mut flags = DlpackFlags::empty();
-        flags.set(DlpackFlags::READ_ONLY, self.is_read_only());
-        let managed = DLManagedTensorVersioned {
-            version: DLPackVersion { major: 1, minor: 3 },
-            manager_ctx: std::ptr::null_mut(),
-            deleter: Some(delete),
-            flags,
-            dl_tensor: DLTensor {
-                data: std::ptr::without_provenance_mut::<c_void>(
-                    usize::try_from(self.pointer()).map_err(|_| too_large())?,
-                ),
-                device: self.device,
-                ndim: i32::try_from(self.shape().len()).map_err(|_| too_large())?,
-                dtype: dtype::to_dlpack(self.dtype()),
-                shape: std::ptr::null_mut(),
-                strides: std::ptr::null_mut(),
-                byte_offset: 0,
-            },
-        };
+        let mut shape = numbers(self.shape())?;
+        let mut strides = numbers(self.strides())?;
+        let tensor = self.to_dl_tensor(shape.as_mut_ptr(), strides.as_mut_ptr())?;
         let mut exported = Box::new(Exported {
-            managed,
-            shape,
-            strides,
-            tensor: self,
+            managed: M::from_parts(tensor, ptr::null_mut(), Some(delete::<M>)),
+            _shape: shape,
+            _strides: strides,
+            _tensor: self,
         });
-        exported.managed.dl_tensor.shape = exported.shape.as_mut_ptr();
-        exported.managed.dl_tensor.strides = exported.strides.as_mut_ptr();
+        finish(&mut exported.managed);
         let raw = ManuallyDrop::new(exported);
-        let raw: *const Exported = &raw const **raw;
+        let raw: *const Exported<M> = &raw const **raw;
         // SAFETY: the box is initialised, not used elsewhere, and its struct stands first in it;
         // shape and strides do not move with it; its deleter frees it once.
-        let managed = unsafe { Dlpack::from_raw(raw.cast_mut().cast()) };
+        let managed = unsafe { Managed::from_raw(raw.cast_mut().cast()) };
         managed.map_err(|error| ViewError::other(format!("cannot be exported: {error}")))
+    }
+
+    /// The tensor as DLPack has it, with its shape and strides as `numbers` gives them.
+    pub(crate) fn to_dl_tensor(
+        &self,
+        shape: *mut i64,
+        strides: *mut i64,
+    ) -> Result<DLTensor, ViewError> {
+        let address = match self.len() {
+            0 => 0,
+            _ => usize::try_from(self.pointer()).map_err(|_| too_large())?,
+        };
+        Ok(DLTensor {
+            data: ptr::without_provenance_mut::<c_void>(address),
+            device: self.device,
+            ndim: i32::try_from(self.shape().len()).map_err(|_| too_large())?,
+            dtype: dtype::to_dlpack(self.dtype()),
+            shape,
+            strides,
+            byte_offset: 0,
+        })
+    }
+
+    /// Another tensor of the same memory, which `owner` keeps.
+    ///
+    /// # Safety
+    ///
+    /// As [`from_parts`](Tensor::from_parts).
+    #[cfg(feature = "pyo3")]
+    pub(crate) unsafe fn again(
+        &self,
+        order: crate::Order,
+        owner: crate::foreign::Owner,
+    ) -> Result<Tensor, ViewError> {
+        // SAFETY: passed on to the caller; the rest is what this tensor was made with.
+        let mut tensor = unsafe {
+            Tensor::from_parts(
+                self.pointer(),
+                self.dtype(),
+                self.shape(),
+                Some(self.strides()),
+                self.place(),
+                order,
+                owner,
+            )
+        }?;
+        tensor.device = self.device;
+        tensor.description.read_only = self.is_read_only();
+        Ok(tensor)
+    }
+
+    #[cfg(all(test, feature = "pyo3"))]
+    pub(crate) fn forbid_writing(&mut self) {
+        self.description.read_only = true;
+    }
+
+    /// Where DLPack says that the memory is.
+    #[cfg(feature = "pyo3")]
+    pub(crate) fn dl_device(&self) -> dlpark::ffi::DLDevice {
+        self.device
     }
 }
 
-fn numbers<N: Copy + TryInto<i64>>(values: &[N]) -> Result<Vec<i64>, ViewError> {
+/// As DLPack has shape and strides.
+pub(crate) fn numbers<N: Copy + TryInto<i64>>(values: &[N]) -> Result<Vec<i64>, ViewError> {
     values
         .iter()
         .map(|&value| value.try_into().map_err(|_| too_large()))
@@ -89,8 +181,8 @@ fn too_large() -> ViewError {
 
 /// # Safety
 ///
-/// `managed` must be one that `into_dlpack` made, and is not used again.
-unsafe extern "C" fn delete(managed: *mut DLManagedTensorVersioned) {
+/// `managed` must be one that `export` made, and is not used again.
+unsafe extern "C" fn delete<M>(managed: *mut M) {
     // SAFETY: the struct stands first in the box that was leaked.
-    drop(unsafe { Box::from_raw(managed.cast::<Exported>()) });
+    drop(unsafe { Box::from_raw(managed.cast::<Exported<M>>()) });
 }

@@ -32,4 +32,8 @@ pub use tensor::Tensor;
 pub use typed::TypedTensor;
 
 #[cfg(feature = "pyo3")]
+pub(crate) use dtype::from_dlpack;
+#[cfg(feature = "pyo3")]
+pub(crate) use export::numbers;
+#[cfg(feature = "pyo3")]
 pub(crate) use import::describe;

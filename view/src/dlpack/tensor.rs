@@ -200,19 +200,7 @@ impl Tensor {
     /// If the sizes differ, or the elements would become `bool`, which not every byte is. The tensor
     /// is dropped then.
     pub fn reinterpret(mut self, dtype: DType) -> Result<Tensor, ViewError> {
-        let found = self.description.dtype;
-        if found.size() != dtype.size() {
-            return Err(ViewError::other(format!(
-                "elements of {found} have {} bytes, those of {dtype} have {}",
-                found.size(),
-                dtype.size()
-            )));
-        }
-        if dtype == DType::Bool && found != DType::Bool {
-            return Err(ViewError::other(format!(
-                "elements of {found} cannot be taken for bool: not every byte is 0 or 1"
-            )));
-        }
+        self.description.dtype.check_reinterpretation(dtype)?;
         self.description.dtype = dtype;
         Ok(self)
     }

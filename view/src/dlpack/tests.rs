@@ -378,6 +378,88 @@ fn another_type_of_the_same_size_is_another_type() {
     assert!(bytes.reinterpret(DType::Bool).is_err());
 }
 
+/// Whether a tensor is taken for elements of `T`.
+fn is_of<T: crate::Element>(tensor: &Tensor) -> bool {
+    AsDeviceView::<T>::describe(tensor).is_ok()
+}
+
+#[test]
+fn every_element_type_takes_its_own_alone() {
+    type Takes = fn(&Tensor) -> bool;
+    let mut types: Vec<(DLDataType, Takes)> = vec![
+        (DLDataType::BOOL, is_of::<bool>),
+        (DLDataType::U8, is_of::<u8>),
+        (DLDataType::U16, is_of::<u16>),
+        (DLDataType::U32, is_of::<u32>),
+        (DLDataType::U64, is_of::<u64>),
+        (DLDataType::I8, is_of::<i8>),
+        (DLDataType::I16, is_of::<i16>),
+        (DLDataType::I32, is_of::<i32>),
+        (DLDataType::I64, is_of::<i64>),
+        (DLDataType::F32, is_of::<f32>),
+        (DLDataType::F64, is_of::<f64>),
+    ];
+    #[cfg(feature = "half")]
+    types.extend([
+        (DLDataType::F16, is_of::<half::f16> as Takes),
+        (DLDataType::BF16, is_of::<half::bf16>),
+    ]);
+    #[cfg(feature = "num-complex")]
+    types.extend([
+        (
+            DLDataType::C64,
+            is_of::<num_complex::Complex<f32>> as fn(&Tensor) -> bool,
+        ),
+        (DLDataType::C128, is_of::<num_complex::Complex<f64>>),
+    ]);
+    #[cfg(feature = "float8")]
+    types.extend([
+        (
+            DLDataType::F8E4M3FN,
+            is_of::<float8::F8E4M3> as fn(&Tensor) -> bool,
+        ),
+        (DLDataType::F8E5M2, is_of::<float8::F8E5M2>),
+    ]);
+    // Kinds for which Rust has no type.
+    let others = [
+        DLDataType::F8E3M4,
+        DLDataType::F8E4M3,
+        DLDataType::F8E4M3B11FNUZ,
+        DLDataType::F8E4M3FNUZ,
+        DLDataType::F8E5M2FNUZ,
+        DLDataType::F8E8M0FNU,
+    ];
+    let named = types.iter().map(|(dtype, _)| *dtype);
+    for dtype in named.chain(others) {
+        let made = Made::new(&[2], None);
+        let raw = made.versioned(|managed| managed.dl_tensor.dtype = dtype);
+        // SAFETY: nothing uses the memory that it speaks of.
+        let tensor = unsafe { Tensor::from_dlpack_ptr(raw, Order::Settled) }.unwrap();
+        for (own, takes) in &types {
+            assert_eq!(takes(&tensor), *own == dtype, "{dtype:?} for {own:?}");
+        }
+    }
+}
+
+#[test]
+fn the_legacy_struct_cannot_forbid_writing() {
+    let tensor = || Made::new(&[2, 3], Some(&[1, 2]));
+    let back = tensor().import(Order::Settled).into_legacy_dlpack(None);
+    // SAFETY: it is ours.
+    let back = unsafe { Tensor::from_dlpack(back.unwrap(), Order::Settled) }.unwrap();
+    assert_eq!((back.shape(), back.strides()), (&[2, 3][..], &[1, 2][..]));
+    let made = tensor();
+    let raw = made.versioned(|managed| managed.flags = dlpark::DlpackFlags::READ_ONLY);
+    // SAFETY: nothing uses the memory that it speaks of.
+    let frozen = unsafe { Tensor::from_dlpack_ptr(raw, Order::Settled) }.unwrap();
+    let error = frozen.into_legacy_dlpack(None).err().unwrap().to_string();
+    assert!(
+        error.contains("which DLPack before 1.0 cannot say"),
+        "{error}"
+    );
+    assert_eq!(made.released(), 1);
+}
+
 #[test]
 fn read_only_tensors_say_so() {
     let made = Made::new(&[2], None);

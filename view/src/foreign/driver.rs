@@ -32,6 +32,10 @@ pub(crate) struct Driver {
     pub(crate) device_get_count: unsafe extern "C" fn(*mut c_int) -> Code,
     #[cfg(feature = "pyo3")]
     pub(crate) pointer_get_attribute: unsafe extern "C" fn(Handle, c_uint, u64) -> Code,
+    #[cfg(feature = "pyo3")]
+    pub(crate) mem_alloc_async: unsafe extern "C" fn(*mut u64, usize, Handle) -> Code,
+    #[cfg(feature = "pyo3")]
+    pub(crate) mem_free_async: unsafe extern "C" fn(u64, Handle) -> Code,
     pub(crate) device_get: unsafe extern "C" fn(*mut c_int, c_int) -> Code,
     pub(crate) primary_ctx_retain: unsafe extern "C" fn(*mut Handle, c_int) -> Code,
     pub(crate) primary_ctx_release: unsafe extern "C" fn(c_int) -> Code,
@@ -102,6 +106,10 @@ fn open() -> Result<Driver, ViewError> {
         device_get_count: function!(b"cuDeviceGetCount"),
         #[cfg(feature = "pyo3")]
         pointer_get_attribute: function!(b"cuPointerGetAttribute"),
+        #[cfg(feature = "pyo3")]
+        mem_alloc_async: function!(b"cuMemAllocAsync"),
+        #[cfg(feature = "pyo3")]
+        mem_free_async: function!(b"cuMemFreeAsync"),
         device_get: function!(b"cuDeviceGet"),
         primary_ctx_retain: function!(b"cuDevicePrimaryCtxRetain"),
         primary_ctx_release: function!(b"cuDevicePrimaryCtxRelease_v2"),

@@ -23,6 +23,8 @@ pub(crate) struct Context {
 
 // SAFETY: a handle of the driver, whose functions may be called from any thread.
 unsafe impl Send for Context {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Context {}
 
 /// A stream by its `CUstream`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -178,6 +180,37 @@ pub(crate) fn context_of(stream: Raw, device: i32) -> Result<Context, ViewError>
     let code = unsafe { (driver.stream_get_ctx)(stream.0, &raw mut raw) };
     driver.check("cuStreamGetCtx", code)?;
     Ok(Context { raw, device })
+}
+
+/// Runs `call` while `context` is current.
+#[cfg(feature = "pyo3")]
+pub(crate) fn in_context<R>(
+    context: Context,
+    call: impl FnOnce() -> Result<R, ViewError>,
+) -> Result<R, ViewError> {
+    within(driver()?, context, call)
+}
+
+/// The primary context of a device, kept for good.
+#[cfg(feature = "pyo3")]
+pub(crate) fn primary(ordinal: i32) -> Result<Context, ViewError> {
+    let driver = driver()?;
+    let mut device = 0;
+    // SAFETY: `device` takes the answer.
+    let code = unsafe { (driver.device_get)(&raw mut device, ordinal) };
+    driver.check("cuDeviceGet", code)?;
+    let mut raw = ptr::null_mut();
+    // SAFETY: `raw` takes the answer.
+    let code = unsafe { (driver.primary_ctx_retain)(&raw mut raw, device) };
+    driver.check("cuDevicePrimaryCtxRetain", code)?;
+    let context = Context {
+        raw,
+        device: ordinal,
+    };
+    pin(driver, context);
+    // SAFETY: it was retained a moment ago, and once more if it could be kept.
+    unsafe { (driver.primary_ctx_release)(device) };
+    Ok(context)
 }
 
 /// Runs `call` while `context` is current.

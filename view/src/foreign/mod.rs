@@ -7,6 +7,8 @@ mod description;
 mod dims;
 mod driver;
 mod event;
+#[cfg(feature = "pyo3")]
+mod memory;
 mod order;
 #[cfg(feature = "pyo3")]
 mod place;
@@ -16,6 +18,10 @@ pub use order::{ForeignStream, Order};
 
 pub(crate) use description::Description;
 pub(crate) use dims::Dims;
+#[cfg(feature = "pyo3")]
+pub(crate) use event::{Context, in_context, primary, synchronize};
+#[cfg(feature = "pyo3")]
+pub(crate) use memory::Memory;
 pub(crate) use order::Joined;
 #[cfg(feature = "pyo3")]
 pub(crate) use place::{one_device, place_of};

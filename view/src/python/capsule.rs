@@ -1,5 +1,7 @@
 //! Python's DLPack protocol: `__dlpack_device__` and `__dlpack__`.
 
+use std::{ffi::CStr, ptr::NonNull};
+
 use dlpark::{
     Managed, ManagedTensorBase,
     ffi::{DLDeviceType, DLManagedTensor, DLManagedTensorVersioned},
@@ -8,6 +10,7 @@ use pyo3::{
     Borrowed, Bound, PyAny, PyResult,
     exceptions::{PyBufferError, PyTypeError},
     ffi, intern,
+    sync::critical_section::with_critical_section,
     types::{PyAnyMethods, PyCapsule, PyCapsuleMethods, PyDict, PyDictMethods},
 };
 
@@ -69,27 +72,40 @@ fn call<'py>(
     }
 }
 
-/// Takes over the tensor of a capsule: renamed, so that nobody else does.
+/// Takes over the tensor of a capsule.
 fn take(capsule: &Bound<'_, PyCapsule>, order: Order) -> Read<Imported> {
-    if capsule.is_valid_checked(Some(c"dltensor_versioned")) {
-        let raw = capsule.pointer_checked(Some(c"dltensor_versioned"))?;
-        rename(capsule, c"used_dltensor_versioned")?;
-        // SAFETY: the name says what it is, and is now that of a capsule without one.
-        unsafe { own::<DLManagedTensorVersioned>(raw.as_ptr().cast(), order) }
-    } else if capsule.is_valid_checked(Some(c"dltensor")) {
-        let raw = capsule.pointer_checked(Some(c"dltensor"))?;
-        rename(capsule, c"used_dltensor")?;
+    // Without a lock for all of Python, two threads could claim one capsule.
+    match with_critical_section(capsule, || claim(capsule))? {
+        // SAFETY: the capsule's name said what it is, and does not any more.
+        Claimed::Versioned(raw) => unsafe { own(raw.as_ptr(), order) },
         // SAFETY: as above.
-        unsafe { own::<DLManagedTensor>(raw.as_ptr().cast(), order) }
-    } else {
-        Err(PyBufferError::new_err(
-            "the capsule holds no tensor of DLPack, or it was taken already: a capsule can be taken once",
-        )
-        .into())
+        Claimed::Legacy(raw) => unsafe { own(raw.as_ptr(), order) },
     }
 }
 
-fn rename(capsule: &Bound<'_, PyCapsule>, name: &'static std::ffi::CStr) -> PyResult<()> {
+enum Claimed {
+    Versioned(NonNull<DLManagedTensorVersioned>),
+    Legacy(NonNull<DLManagedTensor>),
+}
+
+/// The tensor of a capsule, which is renamed, so that nobody else takes it.
+fn claim(capsule: &Bound<'_, PyCapsule>) -> PyResult<Claimed> {
+    if capsule.is_valid_checked(Some(c"dltensor_versioned")) {
+        let raw = capsule.pointer_checked(Some(c"dltensor_versioned"))?;
+        rename(capsule, c"used_dltensor_versioned")?;
+        Ok(Claimed::Versioned(raw.cast()))
+    } else if capsule.is_valid_checked(Some(c"dltensor")) {
+        let raw = capsule.pointer_checked(Some(c"dltensor"))?;
+        rename(capsule, c"used_dltensor")?;
+        Ok(Claimed::Legacy(raw.cast()))
+    } else {
+        Err(PyBufferError::new_err(
+            "the capsule holds no tensor of DLPack, or it was taken already: a capsule can be taken once",
+        ))
+    }
+}
+
+fn rename(capsule: &Bound<'_, PyCapsule>, name: &'static CStr) -> PyResult<()> {
     // SAFETY: the capsule is one, and the name lives for good.
     if unsafe { ffi::PyCapsule_SetName(capsule.as_ptr(), name.as_ptr()) } != 0 {
         return Err(pyo3::PyErr::fetch(capsule.py()));

@@ -101,7 +101,7 @@ impl Library {
 }
 
 /// NumPy's name of an element type, which PyTorch, CuPy and JAX share.
-fn numpy_name(dtype: DType) -> &'static str {
+pub(super) fn numpy_name(dtype: DType) -> &'static str {
     NAMES
         .iter()
         .find(|(_, ours)| *ours == dtype)

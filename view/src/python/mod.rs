@@ -3,6 +3,7 @@
 //! [`PyArray`] is extracted like any argument of a `#[pyfunction]`. How an object is read depends on
 //! its type, and is found out once for each type: by DLPack's C exchange API (PyTorch from 2.10), by
 //! CuPy's own attributes, by `__dlpack__`, or by `__cuda_array_interface__` of version 2 or 3.
+//! [`PyTensor`] is the way back: an array that such a function returns.
 //!
 //! # Order
 //!
@@ -30,9 +31,12 @@ mod interface;
 mod library;
 mod route;
 mod stream;
+mod table;
+mod tensor;
 #[cfg(test)]
 mod tests;
 mod unread;
 
 pub use array::PyArray;
 pub use stream::PyStream;
+pub use tensor::PyTensor;

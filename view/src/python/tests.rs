@@ -80,7 +80,7 @@ fn module(py: Python<'_>) -> Bound<'_, PyModule> {
 
 /// One test at a time, attached to Python. The session comes first: whoever waits for it must not
 /// hold Python's lock.
-fn with_python(test: impl FnOnce(Python<'_>, &fake::Session)) {
+pub(super) fn with_python(test: impl FnOnce(Python<'_>, &fake::Session)) {
     Python::initialize();
     let fake = fake::session();
     Python::attach(|py| test(py, &fake));

@@ -92,6 +92,10 @@ pub(super) static FAKE: Driver = Driver {
     device_get_count,
     #[cfg(feature = "pyo3")]
     pointer_get_attribute,
+    #[cfg(feature = "pyo3")]
+    mem_alloc_async,
+    #[cfg(feature = "pyo3")]
+    mem_free_async,
     device_get,
     primary_ctx_retain,
     primary_ctx_release,
@@ -143,6 +147,18 @@ unsafe extern "C" fn pointer_get_attribute(
     // SAFETY: the caller provides the place, of four bytes for all that is asked here.
     unsafe { *value.cast() = answer };
     Code::SUCCESS
+}
+
+#[cfg(feature = "pyo3")]
+unsafe extern "C" fn mem_alloc_async(pointer: *mut u64, bytes: usize, _: *mut c_void) -> Code {
+    // SAFETY: the caller provides the place.
+    unsafe { *pointer = 0xa000 };
+    log("mem_alloc_async", || format!("allocate {bytes} bytes"))
+}
+
+#[cfg(feature = "pyo3")]
+unsafe extern "C" fn mem_free_async(pointer: u64, _: *mut c_void) -> Code {
+    log("mem_free_async", || format!("free {pointer:#x}"))
 }
 
 unsafe extern "C" fn device_get(device: *mut c_int, ordinal: c_int) -> Code {
