@@ -485,16 +485,23 @@ impl<'a> Call<'a> {
     /// Whether the launching stream, in the array's context, may use it without more ado.
     #[inline(always)]
     fn is_settled(&self, view: &View<'_>, writes: bool) -> bool {
-        let Place::Context { context, .. } = view.place() else {
-            return false;
-        };
         let stream = self.stream.raw();
         let settled = if writes {
             view.may_write_on(stream)
         } else {
             view.may_read_on(stream)
         };
-        settled && context == self.stream.context()
+        settled
+            && match view.place() {
+                Place::Context { context, .. } => context == self.stream.context(),
+                Place::Device(device) => {
+                    let stream = self.stream.native::<CudaStream>();
+                    // The default streams of other contexts have the same handles.
+                    device == self.stream.device()
+                        && stream.is_some_and(|stream| stream.context().is_primary())
+                }
+                _ => false,
+            }
     }
 
     /// Refuses arrays that overlap where the kernel writes to one of them; each with its
@@ -506,7 +513,8 @@ impl<'a> Call<'a> {
         &self,
         arrays: &[(usize, Span, bool); N],
     ) -> Result<(), LaunchError> {
-        if self.unguarded.get() {
+        // Up to four arrays are compared here, in registers; who overlaps is told elsewhere.
+        if self.unguarded.get() && (N > 4 || any_overlap(arrays)) {
             check_disjoint(self.kernel, arrays)
         } else {
             Ok(())
@@ -876,6 +884,19 @@ impl Unfit<'_> {
     }
 }
 
+/// Whether any two arrays overlap of which one is written.
+#[inline(always)]
+fn any_overlap<const N: usize>(arrays: &[(usize, Span, bool); N]) -> bool {
+    let mut any = false;
+    for position in 0..N {
+        for other in 0..position {
+            let ((_, one, written), (_, other, other_written)) = (arrays[position], arrays[other]);
+            any |= (written | other_written) && one.overlaps(&other);
+        }
+    }
+    any
+}
+
 #[inline(never)]
 fn check_disjoint(kernel: &Loaded, arrays: &[(usize, Span, bool)]) -> Result<(), LaunchError> {
     let may_alias = kernel.declaration.may_alias;
@@ -1022,10 +1043,12 @@ impl Span {
         self.element == 0
     }
 
+    #[inline(always)]
     fn overlaps(&self, other: &Span) -> bool {
         self.pointer < other.end() && other.pointer < self.end() && self.len > 0 && other.len > 0
     }
 
+    #[inline(always)]
     fn end(&self) -> u64 {
         let bytes = self.len.saturating_mul(self.element) as u64;
         self.pointer.saturating_add(bytes)

@@ -32,4 +32,4 @@ pub use tensor::Tensor;
 pub use typed::TypedTensor;
 
 #[cfg(feature = "pyo3")]
-pub(crate) use import::describe;
+pub(crate) use import::{describe, elements};

@@ -3,6 +3,41 @@
 use super::Dims;
 use crate::{DType, Element, Place, View, ViewError};
 
+/// Where the elements of an array are, how many they are and of what. How they lie is not told.
+#[cfg(feature = "pyo3")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Elements {
+    pub(crate) pointer: u64,
+    pub(crate) len: usize,
+    pub(crate) dtype: DType,
+    pub(crate) place: Place,
+    pub(crate) read_only: bool,
+}
+
+#[cfg(feature = "pyo3")]
+impl Elements {
+    /// Elements that follow one another, if their addresses are numbers.
+    #[inline(always)]
+    pub(crate) fn contiguous(
+        pointer: u64,
+        len: usize,
+        dtype: DType,
+        place: Place,
+    ) -> Option<Elements> {
+        let bytes = u64::try_from(len.checked_mul(dtype.size())?).ok()?;
+        if len > 0 && (pointer == 0 || pointer.checked_add(bytes).is_none()) {
+            return None;
+        }
+        Some(Elements {
+            pointer,
+            len,
+            dtype,
+            place,
+            read_only: false,
+        })
+    }
+}
+
 /// An array that has been looked at: where it is, of what, and how it lies.
 #[derive(Clone, Debug)]
 pub(crate) struct Description {
@@ -55,6 +90,18 @@ impl Description {
             place,
             read_only,
         })
+    }
+
+    /// What is known of the elements.
+    #[cfg(feature = "pyo3")]
+    pub(crate) fn elements(&self) -> Elements {
+        Elements {
+            pointer: self.pointer,
+            len: self.len,
+            dtype: self.dtype,
+            place: self.place,
+            read_only: self.read_only,
+        }
     }
 
     /// The view of elements that are known to be of the asked type.

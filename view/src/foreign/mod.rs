@@ -15,8 +15,10 @@ mod release;
 pub use order::{ForeignStream, Order};
 
 pub(crate) use description::Description;
+#[cfg(feature = "pyo3")]
+pub(crate) use description::Elements;
 pub(crate) use dims::Dims;
-pub(crate) use order::Joined;
+pub(crate) use order::{Joined, Settled, order_use};
 #[cfg(feature = "pyo3")]
 pub(crate) use place::{one_device, place_of};
 #[cfg(feature = "pyo3")]
