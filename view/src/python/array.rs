@@ -10,15 +10,15 @@ use pyo3::{
 };
 
 use super::{
-    capsule, cupy, interface,
+    capsule, interface,
     library::Library,
-    route::{Current, Lazy, Route, Way, with_route},
+    route::{Current, Lent, Route, Way, with_route},
     unread::{Read, Unread, refused},
 };
 use crate::{
     AsDeviceView, AsDeviceViewMut, DType, Element, ForeignStream, Guard, Order, Place, StreamRef,
     View, ViewError, ViewErrorKind,
-    foreign::{Description, Dims, Owner, Uses, release_done},
+    foreign::{Description, Dims, Elements, Owner, Settled, Uses, order_use, release_done},
 };
 
 /// A device array of any Python library, extracted as an argument of a `#[pyfunction]`.
@@ -53,14 +53,30 @@ pub struct PyArray<'py> {
     object: Bound<'py, PyAny>,
     library: Library,
     /// Or why a kernel cannot take it.
-    array: Result<Description, Box<str>>,
-    /// Whether of the dimensions nothing is known but that they are contiguous.
-    flat: bool,
-    /// Those dimensions, once somebody asked.
-    dims: OnceCell<Dims>,
+    array: Result<Elements, Box<str>>,
+    /// Whether the elements follow one another in row-major order.
+    contiguous: bool,
+    /// Of a contiguous array, only once somebody asked.
+    dims: OnceCell<Box<Dims>>,
     order: Order,
-    uses: Uses,
+    /// The library's stream, if a launch on it needs nothing but itself.
+    settled: Settled,
     /// What must be kept until the device is done, where the library does not see to that.
+    kept: Option<Box<Kept>>,
+}
+
+/// An owner, and what it must be kept for.
+struct Kept {
+    owner: Owner,
+    uses: Uses,
+}
+
+/// What was read of an object.
+struct Found {
+    array: Elements,
+    /// `None` of a contiguous array whose shape can be asked for later.
+    dims: Option<(Dims, bool)>,
+    order: Order,
     owner: Option<Owner>,
 }
 
@@ -123,48 +139,90 @@ impl<'py> PyArray<'py> {
             object: object.to_owned(),
             library,
             array: Err(Box::default()),
-            flat: false,
+            contiguous: true,
             dims: OnceCell::new(),
             order: Order::Settled,
-            uses: Uses::default(),
-            owner: None,
+            settled: Settled::default(),
+            kept: None,
         };
-        array.array = match array.fill(object, route) {
-            Ok(description) => Ok(description),
+        match Found::read(object, route) {
+            Ok(found) => array.fill(found),
             Err(Unread::Raised(error)) => return Err(error),
-            Err(Unread::Refused(error)) => Err(refusal(&error, library)),
-        };
-        if array.owner.is_none() && !library.frees_in_order() {
-            array.owner = Some(Box::new(KeptObject(Some(object.to_owned().unbind()))));
+            Err(Unread::Refused(error)) => array.array = Err(refusal(&error, library)),
         }
         Ok(array)
     }
 
     #[inline]
-    fn fill(&mut self, object: Borrowed<'_, 'py, PyAny>, route: &Route) -> Read<Description> {
-        let array;
-        match &route.way {
-            Way::Exchange(exchange) => (array, self.order) = exchange.import(object)?,
-            Way::Cupy(cupy) => (array, self.order, self.flat) = cupy.import(object)?,
-            Way::Dlpack(current) => array = self.fill_from_capsule(object, current)?,
+    fn fill(&mut self, found: Found) {
+        self.array = Ok(found.array);
+        self.order = found.order;
+        if let Some((dims, contiguous)) = found.dims {
+            self.dims = OnceCell::from(Box::new(dims));
+            self.contiguous = contiguous;
+        }
+        match found.owner {
+            None if self.library.frees_in_order() => self.settled = Settled::of(found.order),
+            owner => self.keep(owner),
+        }
+    }
+
+    /// Keeps the owner, or else the object, until the device is done.
+    #[cold]
+    fn keep(&mut self, owner: Option<Owner>) {
+        let object = || Box::new(KeptObject(Some(self.object.clone().unbind())));
+        self.kept = Some(Box::new(Kept {
+            owner: owner.unwrap_or_else(|| object()),
+            uses: Uses::default(),
+        }));
+    }
+}
+
+impl Found {
+    #[inline]
+    fn read(object: Borrowed<'_, '_, PyAny>, route: &Route) -> Read<Found> {
+        let found = match &route.way {
+            Way::Exchange(exchange) => Found::lent(exchange.import(object)?),
+            Way::Cupy(cupy) => Found::lent(cupy.import(object)?),
+            Way::Dlpack(current) => Found::of_capsule(object, route.library, current)?,
             Way::Interface => {
                 let name = intern!(object.py(), "__cuda_array_interface__");
-                (array, self.order) = interface::import(&object.getattr(name)?)?;
+                Found::of(interface::import(&object.getattr(name)?)?, None)
             }
-            Way::Object => array = self.fill_from_object(object)?,
-        }
+            Way::Object => Found::of_object(object, route.library)?,
+        };
         if let Some(lazy) = &route.lazy {
-            check_lazy(object, lazy, &array)?;
+            lazy.check(object, found.array.dtype)?;
         }
-        Ok(array)
+        Ok(found)
+    }
+
+    /// Of a library whose shapes can be asked for again.
+    #[inline(always)]
+    fn lent((array, dims, order): Lent) -> Found {
+        Found {
+            array,
+            dims,
+            order,
+            owner: None,
+        }
+    }
+
+    fn of((array, order): (Description, Order), owner: Option<Owner>) -> Found {
+        Found {
+            array: array.elements(),
+            dims: Some((array.dims, array.contiguous)),
+            order,
+            owner,
+        }
     }
 
     /// By `__dlpack__`; what it gives owns its share of the memory.
-    fn fill_from_capsule(
-        &mut self,
-        object: Borrowed<'_, 'py, PyAny>,
+    fn of_capsule(
+        object: Borrowed<'_, '_, PyAny>,
+        library: Library,
         current: &Current,
-    ) -> Read<Description> {
+    ) -> Read<Found> {
         let py = object.py();
         let current_stream = |device| match current {
             Current::Unknown => Ok(None),
@@ -177,28 +235,24 @@ impl<'py> PyArray<'py> {
                 Ok(Some(Order::Stream(stream)))
             }
         };
-        let (array, order, owner) = capsule::import(object, self.library, current_stream)?;
-        self.order = order;
-        self.owner = Some(owner);
-        Ok(array)
+        let (array, order, owner) = capsule::import(object, library, current_stream)?;
+        Ok(Found::of((array, order), Some(owner)))
     }
 
     /// By what the object has and its type has not.
     #[cold]
-    fn fill_from_object(&mut self, object: Borrowed<'_, 'py, PyAny>) -> Read<Description> {
+    fn of_object(object: Borrowed<'_, '_, PyAny>, library: Library) -> Read<Found> {
         let py = object.py();
         if object.hasattr(intern!(py, "__dlpack__"))?
             && object.hasattr(intern!(py, "__dlpack_device__"))?
         {
-            return self.fill_from_capsule(object, &Current::Unknown);
+            return Found::of_capsule(object, library, &Current::Unknown);
         }
         if let Some(interface) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))? {
-            let (array, order) = interface::import(&interface)?;
-            self.order = order;
-            return Ok(array);
+            return Ok(Found::of(interface::import(&interface)?, None));
         }
         if object.hasattr(intern!(py, "__array_interface__"))? {
-            return Err(refused(self.library.on_the_host()));
+            return Err(refused(library.on_the_host()));
         }
         Err(PyTypeError::new_err(format!(
             "'{}' object is not a device array: it has neither __dlpack__ nor __cuda_array_interface__; pass an array of CuPy, PyTorch or any library that has one",
@@ -206,66 +260,88 @@ impl<'py> PyArray<'py> {
         ))
         .into())
     }
+}
 
+impl PyArray<'_> {
     #[inline(always)]
-    fn array(&self) -> Result<&Description, ViewError> {
+    fn array(&self) -> Result<&Elements, ViewError> {
         match &self.array {
             Ok(array) => Ok(array),
             Err(reason) => Err(ViewError::other(String::from(&**reason))),
         }
     }
 
-    fn dims<'a>(&'a self, array: &'a Description) -> Result<&'a Dims, ViewError> {
-        if !self.flat {
-            return Ok(&array.dims);
-        }
+    fn dims(&self, array: &Elements) -> Result<&Dims, ViewError> {
         if let Some(dims) = self.dims.get() {
             return Ok(dims);
         }
         let object = self.object.as_borrowed();
-        let dims = cupy::dims(object, array.dtype.size()).map_err(|error| match error {
-            Unread::Raised(error) => ViewError::other(error.to_string()),
-            Unread::Refused(error) => error,
-        })?;
-        Ok(self.dims.get_or_init(|| dims))
+        let dims = with_route(object, |route| Ok(route.dims(object, array)));
+        let dims = match dims.map_err(Unread::Raised).and_then(|dims| dims) {
+            Ok(dims) => dims,
+            Err(Unread::Raised(error)) => return Err(ViewError::other(error.to_string())),
+            Err(Unread::Refused(error)) => return Err(error),
+        };
+        Ok(self.dims.get_or_init(|| Box::new(dims)))
     }
 
     #[inline(always)]
     fn view<T: Element>(&self) -> Result<View<'_>, ViewError> {
         let array = self.array()?;
-        if self.flat && array.dtype == T::DTYPE {
-            return Ok(View::new(array.pointer, array.len, array.place));
+        if array.dtype != T::DTYPE {
+            return Err(self.library.wrong_type(T::DTYPE, array.dtype));
         }
-        array.view_of::<T>(|expected, found| self.library.wrong_type(expected, found))
+        let view = if self.contiguous {
+            View::new(array.pointer, array.len, array.place)
+        } else {
+            self.laid_out(array)?
+        };
+        let view = view.settled_on(self.settled.streams());
+        Ok(if array.read_only {
+            view.read_only()
+        } else {
+            view
+        })
     }
 
     fn strided_view<T: Element>(&self) -> Result<View<'_>, ViewError> {
-        let flat = self.view::<T>()?;
-        if !self.flat {
-            return Ok(flat);
+        let view = self.view::<T>()?;
+        if !self.contiguous {
+            return Ok(view);
         }
-        let dims = self.dims(self.array()?)?;
-        View::strided(flat.pointer(), dims.shape(), dims.strides(), flat.place())
-            .ok_or_else(|| ViewError::other("its shape and strides contradict each other"))
+        let strided = self.laid_out(self.array()?)?;
+        let strided = strided.settled_on(self.settled.streams());
+        Ok(if view.is_read_only() {
+            strided.read_only()
+        } else {
+            strided
+        })
     }
-}
 
-/// Refuses a tensor whose elements are not as they are stored.
-#[inline]
-fn check_lazy(object: Borrowed<'_, '_, PyAny>, lazy: &Lazy, array: &Description) -> Read<()> {
-    let py = object.py();
-    let complex = matches!(array.dtype, DType::Complex64 | DType::Complex128);
-    if lazy.is_neg.bind(py).call1((object,))?.is_truthy()? {
-        return Err(refused(
-            "the tensor is negated lazily: its memory holds the elements with the other sign; pass `.resolve_neg()`",
-        ));
+    /// The view with the dimensions.
+    fn laid_out(&self, array: &Elements) -> Result<View<'_>, ViewError> {
+        let dims = self.dims(array)?;
+        Ok(View::known(
+            array.pointer,
+            array.len,
+            dims.shape(),
+            dims.strides(),
+            self.contiguous,
+            array.place,
+        ))
     }
-    if complex && lazy.is_conj.bind(py).call1((object,))?.is_truthy()? {
-        return Err(refused(
-            "the tensor is conjugated lazily: its memory holds the elements as they were before; pass `.resolve_conj()`",
-        ));
+
+    #[inline(always)]
+    fn use_on<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        if stream.is_alone() {
+            // On the stream on which the array is settled.
+            return Ok(Guard::none());
+        }
+        match (&self.kept, &self.array) {
+            (Some(kept), Ok(array)) => kept.uses.acquire(self.order, array.place, stream),
+            _ => order_use(self.order, stream),
+        }
     }
-    Ok(())
 }
 
 /// A refusal in the library's own words.
@@ -290,7 +366,7 @@ unsafe impl<T: Element> AsDeviceView<T> for PyArray<'_> {
 
     #[inline(always)]
     fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        self.uses.acquire(self.order, stream)
+        self.use_on(stream)
     }
 
     fn describe_strided(&self) -> Result<View<'_>, ViewError> {
@@ -311,7 +387,7 @@ unsafe impl<T: Element> AsDeviceViewMut<T> for PyArray<'_> {
 
     #[inline(always)]
     fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        self.uses.acquire(self.order, stream)
+        self.use_on(stream)
     }
 
     fn describe_strided_mut(&self) -> Result<View<'_>, ViewError> {
@@ -326,8 +402,8 @@ unsafe impl<T: Element> AsDeviceViewMut<T> for PyArray<'_> {
 impl Drop for PyArray<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(owner) = self.owner.take() {
-            self.uses.release(self.order, owner);
+        if let Some(kept) = self.kept.take() {
+            kept.uses.release(self.order, kept.owner);
             // Python's lock is held here, so that any owner may be let go.
             release_done();
         }

@@ -16,11 +16,12 @@ use pyo3::{
 use super::{
     element,
     field::Field,
-    unread::{Read, Unread, refused},
+    route::{Lent, lent},
+    unread::{Read, refused},
 };
 use crate::{
     ForeignStream, Order, Place,
-    foreign::{Description, Dims, one_device},
+    foreign::{Description, Dims, Elements, one_device},
 };
 
 /// The attributes of a type of arrays, and of what their memory hangs on.
@@ -66,36 +67,33 @@ impl Cupy {
         }))
     }
 
-    /// The array and the stream on which CuPy works now; and whether of its dimensions nothing was
-    /// read but that they are contiguous.
+    /// The array, its dimensions if it is not contiguous, and the stream on which CuPy works now.
     #[inline]
-    pub(super) fn import(
-        &self,
-        object: Borrowed<'_, '_, PyAny>,
-    ) -> Read<(Description, Order, bool)> {
+    pub(super) fn import(&self, object: Borrowed<'_, '_, PyAny>) -> Read<Lent> {
         let dtype = element::of_dtype(self.dtype.get(object)?.as_borrowed())?;
         let data = self.data.get(object)?;
         let pointer = integer(&self.pointer.get(data.as_borrowed())?)?;
+        let pointer = u64::from_ne_bytes(pointer.to_ne_bytes());
         let device = if one_device() {
             0
         } else {
             let device = integer(&self.device.get(data.as_borrowed())?)?;
             i32::try_from(device).unwrap_or(i32::MAX)
         };
+        let place = Place::Device(device);
+        let order = self.current_stream.order(object.py(), device)?;
         // SAFETY: one of Python's singletons.
         let truth = unsafe { ffi::Py_True() };
-        let contiguous = self.contiguous.get(object)?.as_ptr() == truth;
-        let dims = if contiguous {
+        if self.contiguous.get(object)?.as_ptr() == truth {
             let size = integer(&self.size.get(object)?)?;
             let size = usize::try_from(size).unwrap_or(usize::MAX);
-            Dims::new(1, |_| Ok::<_, Unread>((size, 1)))?
-        } else {
-            dims(object, dtype.size())?
-        };
-        let order = self.current_stream.order(object.py(), device)?;
-        let pointer = u64::from_ne_bytes(pointer.to_ne_bytes());
-        let array = Description::new(pointer, dtype, dims, Place::Device(device), false)?;
-        Ok((array, order, contiguous))
+            if let Some(elements) = Elements::contiguous(pointer, size, dtype, place) {
+                return Ok((elements, None, order));
+            }
+        }
+        let dims = dims(object, dtype.size())?;
+        let array = Description::new(pointer, dtype, dims, place, false)?;
+        Ok(lent(array, order))
     }
 }
 

@@ -9,12 +9,15 @@ use dlpark::ffi::{
     DLDeviceType, DLManagedTensorVersioned, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLTensor,
 };
 use pyo3::{
-    Borrowed, Bound, PyAny, PyErr, PyResult, ffi,
+    Borrowed, Bound, PyAny, PyErr, PyResult,
     types::{PyAnyMethods, PyCapsule, PyCapsuleMethods, PyType},
 };
 
-use super::unread::{Read, not_exported, refused};
-use crate::{ForeignStream, Order, dlpack::describe, foreign::Description};
+use super::{
+    route::{Lent, lent},
+    unread::{Read, not_exported, refused},
+};
+use crate::{ForeignStream, Order, dlpack, foreign::Description};
 
 type FromPy = unsafe extern "C" fn(*mut c_void, *mut DLTensor) -> i32;
 type ManagedFromPy = unsafe extern "C" fn(*mut c_void, *mut *mut DLManagedTensorVersioned) -> i32;
@@ -80,67 +83,86 @@ impl Exchange {
 
     /// The array and the stream on which its library works now.
     #[inline]
-    pub(super) fn import(self, object: Borrowed<'_, '_, PyAny>) -> Read<(Description, Order)> {
+    pub(super) fn import(self, object: Borrowed<'_, '_, PyAny>) -> Read<Lent> {
+        let mut tensor = MaybeUninit::uninit();
+        if let Describe::Borrowed(function) = self.describe {
+            // SAFETY: the object is of the type on which the function was found.
+            let tensor = unsafe { borrow(function, object, &mut tensor) }?;
+            let device = tensor.device.device_id;
+            // SAFETY: the tensor is valid until Python runs again.
+            if let Some(elements) = unsafe { dlpack::elements(tensor) } {
+                return Ok((elements, None, self.order(object, device)?));
+            }
+            // SAFETY: as above.
+            let description = unsafe { dlpack::describe(tensor, false) }?;
+            return Ok(lent(description, self.order(object, device)?));
+        }
+        let (description, device) = self.description(object)?;
+        Ok(lent(description, self.order(object, device)?))
+    }
+
+    /// All that the library says of the array, and the ordinal of its device.
+    #[cold]
+    pub(super) fn description(self, object: Borrowed<'_, '_, PyAny>) -> Read<(Description, i32)> {
         match self.describe {
             Describe::Borrowed(function) => {
-                let mut tensor = MaybeUninit::<DLTensor>::uninit();
-                let object_ptr: *mut ffi::PyObject = object.as_ptr();
-                // SAFETY: the object is of the type on which the function was found; `tensor` takes
+                let mut tensor = MaybeUninit::uninit();
+                // SAFETY: the object is of the type on which the function was found.
+                let tensor = unsafe { borrow(function, object, &mut tensor) }?;
+                // SAFETY: the tensor is valid until Python runs again.
+                let description = unsafe { dlpack::describe(tensor, false) }?;
+                Ok((description, tensor.device.device_id))
+            }
+            Describe::Managed(function) => {
+                let mut managed = ptr::null_mut();
+                // SAFETY: the object is of the type on which the function was found; `managed` takes
                 // the answer.
-                if unsafe { function(object_ptr.cast(), tensor.as_mut_ptr()) } != 0 {
+                if unsafe { function(object.as_ptr().cast(), &raw mut managed) } != 0 {
                     return Err(not_exported(object.py(), PyErr::fetch(object.py())));
                 }
-                // SAFETY: the function succeeded.
-                let tensor = unsafe { tensor.assume_init_ref() };
-                // SAFETY: the tensor is valid until Python runs again.
-                let description = unsafe { describe(tensor, false) }?;
-                self.ordered(object, tensor, description)
+                // SAFETY: the function gave it away. The object keeps the memory once it is let go
+                // again.
+                let managed = unsafe { dlpark::versioned::Dlpack::from_raw(managed) }
+                    .map_err(|error| refused(format!("not a tensor of DLPack 1: {error}")))?;
+                let read_only = managed.flags().contains(dlpark::DlpackFlags::READ_ONLY);
+                // SAFETY: it is not changed while it is owned.
+                let tensor = unsafe { managed.tensor() };
+                // SAFETY: as above; shape and strides have `ndim` numbers.
+                let description = unsafe { dlpack::describe(tensor, read_only) }?;
+                Ok((description, tensor.device.device_id))
             }
-            Describe::Managed(function) => self.import_managed(object, function),
         }
     }
 
-    #[cold]
-    fn import_managed(
-        self,
-        object: Borrowed<'_, '_, PyAny>,
-        function: ManagedFromPy,
-    ) -> Read<(Description, Order)> {
-        let mut managed = ptr::null_mut();
-        // SAFETY: the object is of the type on which the function was found; `managed` takes the
-        // answer.
-        if unsafe { function(object.as_ptr().cast(), &raw mut managed) } != 0 {
-            return Err(not_exported(object.py(), PyErr::fetch(object.py())));
-        }
-        // SAFETY: the function gave it away. The object keeps the memory once it is let go again.
-        let managed = unsafe { dlpark::versioned::Dlpack::from_raw(managed) }
-            .map_err(|error| refused(format!("not a tensor of DLPack 1: {error}")))?;
-        let read_only = managed.flags().contains(dlpark::DlpackFlags::READ_ONLY);
-        // SAFETY: it is not changed while it is owned.
-        let tensor = unsafe { managed.tensor() };
-        // SAFETY: as above; shape and strides have `ndim` numbers.
-        let description = unsafe { describe(tensor, read_only) }?;
-        self.ordered(object, tensor, description)
-    }
-
-    #[inline]
-    fn ordered(
-        self,
-        object: Borrowed<'_, '_, PyAny>,
-        tensor: &DLTensor,
-        description: Description,
-    ) -> Read<(Description, Order)> {
+    #[inline(always)]
+    fn order(self, object: Borrowed<'_, '_, PyAny>, device: i32) -> Read<Order> {
         let mut stream = ptr::null_mut();
         // Pinned and managed memory is worked on by the GPU's streams too.
         // SAFETY: `stream` takes the answer.
-        let code = unsafe {
-            (self.current_stream)(DLDeviceType::CUDA, tensor.device.device_id, &raw mut stream)
-        };
+        let code = unsafe { (self.current_stream)(DLDeviceType::CUDA, device, &raw mut stream) };
         if code != 0 {
             return Err(not_exported(object.py(), PyErr::fetch(object.py())));
         }
         // SAFETY: the library's current stream lives while it is current.
         let stream = unsafe { ForeignStream::from_raw(stream) };
-        Ok((description, Order::Stream(stream)))
+        Ok(Order::Stream(stream))
     }
+}
+
+/// # Safety
+///
+/// The object must be of the type on which the function was found. What the tensor points to is
+/// valid until Python runs again.
+#[inline(always)]
+unsafe fn borrow<'t>(
+    function: FromPy,
+    object: Borrowed<'_, '_, PyAny>,
+    tensor: &'t mut MaybeUninit<DLTensor>,
+) -> Read<&'t DLTensor> {
+    // SAFETY: passed on to the caller; `tensor` takes the answer.
+    if unsafe { function(object.as_ptr().cast(), tensor.as_mut_ptr()) } != 0 {
+        return Err(not_exported(object.py(), PyErr::fetch(object.py())));
+    }
+    // SAFETY: the function succeeded.
+    Ok(unsafe { tensor.assume_init_ref() })
 }

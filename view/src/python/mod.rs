@@ -27,6 +27,7 @@ mod exchange;
 mod export;
 mod field;
 mod interface;
+mod lazy;
 mod library;
 mod route;
 mod stream;

@@ -14,16 +14,22 @@ use pyo3::{
 };
 
 use super::{
-    cupy::{Cupy, CurrentStream},
+    cupy::{self, Cupy, CurrentStream},
     exchange::Exchange,
+    lazy::Lazy,
     library::Library,
+    unread::{Read, refused},
+};
+use crate::{
+    Order,
+    foreign::{Description, Dims, Elements},
 };
 
 /// The library of a type, and how to read its objects.
 pub(super) struct Route {
     pub(super) library: Library,
     pub(super) way: Way,
-    /// PyTorch's questions whether a tensor's elements are as they are stored.
+    /// How PyTorch tells whether a tensor's elements are as they are stored.
     pub(super) lazy: Option<Lazy>,
 }
 
@@ -45,9 +51,14 @@ pub(super) enum Current {
     Unknown,
 }
 
-pub(super) struct Lazy {
-    pub(super) is_neg: Py<PyAny>,
-    pub(super) is_conj: Py<PyAny>,
+/// An array that its library lends, with its dimensions and whether they are contiguous, and the
+/// stream on which the library works now. Contiguous ones can be asked for later.
+pub(super) type Lent = (Elements, Option<(Dims, bool)>, Order);
+
+/// All of an array that its library lends.
+pub(super) fn lent(array: Description, order: Order) -> Lent {
+    let elements = array.elements();
+    (elements, Some((array.dims, array.contiguous)), order)
 }
 
 /// A type, kept for good so that none other gets its address, and its route.
@@ -114,10 +125,7 @@ impl Route {
         let py = ty.py();
         let library = Library::of(ty)?;
         let lazy = match library {
-            Library::Torch => Some(Lazy {
-                is_neg: ty.getattr("is_neg")?.unbind(),
-                is_conj: ty.getattr("is_conj")?.unbind(),
-            }),
+            Library::Torch => Some(Lazy::of(ty)?),
             _ => None,
         };
         let has = |name| ty.hasattr(name);
@@ -143,5 +151,23 @@ impl Route {
             Way::Object
         };
         Ok(Route { library, way, lazy })
+    }
+
+    /// The dimensions of an array that was found contiguous, asked for now.
+    #[cold]
+    pub(super) fn dims(&self, object: Borrowed<'_, '_, PyAny>, array: &Elements) -> Read<Dims> {
+        let (dims, pointer) = match &self.way {
+            Way::Exchange(exchange) => {
+                let (now, _) = exchange.description(object)?;
+                (now.dims, now.pointer)
+            }
+            _ => (cupy::dims(object, array.dtype.size())?, array.pointer),
+        };
+        if dims.len() != Some(array.len) || pointer != array.pointer {
+            return Err(refused(
+                "it was given other memory or another shape meanwhile",
+            ));
+        }
+        Ok(dims)
     }
 }
