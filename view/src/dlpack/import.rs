@@ -37,7 +37,7 @@ pub(crate) unsafe fn elements(tensor: &DLTensor) -> Option<Elements> {
     if tensor.data.is_null() {
         return None;
     }
-    Elements::contiguous(
+    Elements::new(
         pointer,
         usize::try_from(len).ok()?,
         from_dlpack(tensor.dtype).ok()?,

@@ -16,7 +16,7 @@ pub use order::{ForeignStream, Order};
 
 pub(crate) use description::Description;
 #[cfg(feature = "pyo3")]
-pub(crate) use description::Elements;
+pub(crate) use description::{Device, Elements};
 pub(crate) use dims::Dims;
 pub(crate) use order::{Joined, Settled, order_use};
 #[cfg(feature = "pyo3")]

@@ -115,14 +115,20 @@ impl Default for Settled {
 }
 
 impl Settled {
-    /// On the stream of an order, for an array that never leaves the calling thread.
+    /// On a stream, for an array that never leaves the calling thread.
     #[cfg(feature = "pyo3")]
     #[inline(always)]
-    pub(crate) fn of(order: Order) -> Settled {
-        match order {
-            Order::Stream(owner) => Settled([AtomicUsize::new(owner.raw.get())]),
-            Order::Settled => Settled::default(),
-        }
+    pub(crate) fn on(stream: ForeignStream) -> Settled {
+        Settled([AtomicUsize::new(stream.raw.get())])
+    }
+
+    /// That stream.
+    #[cfg(feature = "pyo3")]
+    #[inline(always)]
+    pub(crate) fn stream(&self) -> ForeignStream {
+        let raw = std::ptr::without_provenance_mut(self.0[0].load(Ordering::Relaxed));
+        // SAFETY: it was one when this was made, and whoever made it vouched for its life.
+        unsafe { ForeignStream::from_raw(raw) }
     }
 
     /// From now on, on this stream.

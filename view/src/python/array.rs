@@ -12,13 +12,13 @@ use pyo3::{
 use super::{
     capsule, interface,
     library::Library,
-    route::{Current, Lent, Route, Way, with_route},
+    route::{Current, Route, Way, with_route},
     unread::{Read, Unread, refused},
 };
 use crate::{
     AsDeviceView, AsDeviceViewMut, DType, Element, ForeignStream, Guard, Order, Place, StreamRef,
     View, ViewError, ViewErrorKind,
-    foreign::{Description, Dims, Elements, Owner, Settled, Uses, order_use, release_done},
+    foreign::{Description, Device, Dims, Elements, Owner, Settled, Uses, order_use, release_done},
 };
 
 /// A device array of any Python library, extracted as an argument of a `#[pyfunction]`.
@@ -51,18 +51,23 @@ use crate::{
 /// ```
 pub struct PyArray<'py> {
     object: Bound<'py, PyAny>,
+    /// Of an array that no kernel can take, no elements.
+    elements: Elements,
     library: Library,
-    /// Or why a kernel cannot take it.
-    array: Result<Elements, Box<str>>,
-    /// Whether the elements follow one another in row-major order.
-    contiguous: bool,
-    /// Of a contiguous array, only once somebody asked.
-    dims: OnceCell<Box<Dims>>,
-    order: Order,
     /// The library's stream, if a launch on it needs nothing but itself.
     settled: Settled,
+    /// Whatever else there is to the array. Mostly nothing: see [`Route::plain`].
+    rest: Option<Box<Rest>>,
+    /// The dimensions, if there is nothing else, once somebody asked.
+    dims: OnceCell<Box<Dims>>,
+}
+
+struct Rest {
+    /// Or why a kernel cannot take it.
+    array: Result<Description, Box<str>>,
+    order: Order,
     /// What must be kept until the device is done, where the library does not see to that.
-    kept: Option<Box<Kept>>,
+    kept: Option<Kept>,
 }
 
 /// An owner, and what it must be kept for.
@@ -71,21 +76,22 @@ struct Kept {
     uses: Uses,
 }
 
-/// What was read of an object.
-struct Found {
-    array: Elements,
-    /// `None` of a contiguous array whose shape can be asked for later.
-    dims: Option<(Dims, bool)>,
-    order: Order,
-    owner: Option<Owner>,
-}
-
 impl<'py> FromPyObject<'_, 'py> for PyArray<'py> {
     type Error = PyErr;
 
     #[inline]
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        with_route(object, |route| PyArray::read(object, route))
+        with_route(object, |route| match route.plain(object) {
+            Some((elements, stream)) => Ok(PyArray {
+                object: object.to_owned(),
+                elements,
+                library: route.library,
+                settled: Settled::on(stream),
+                rest: None,
+                dims: OnceCell::new(),
+            }),
+            None => PyArray::read(object, route),
+        })
     }
 }
 
@@ -98,14 +104,15 @@ impl<'py> PyArray<'py> {
 
     /// The number of elements; 0 of an array that no kernel can take.
     #[must_use]
+    #[inline]
     pub fn size(&self) -> usize {
-        self.array.as_ref().map_or(0, |array| array.len)
+        self.elements.len
     }
 
     /// The type of the elements, if a kernel can take the array.
     #[must_use]
     pub fn dtype(&self) -> Option<DType> {
-        self.array.as_ref().ok().map(|array| array.dtype)
+        self.is_usable().then_some(self.elements.dtype)
     }
 
     /// The number of elements along each dimension.
@@ -114,119 +121,205 @@ impl<'py> PyArray<'py> {
     ///
     /// If a kernel cannot take the array, or the object does not answer.
     pub fn shape(&self) -> Result<&[usize], ViewError> {
-        Ok(self.dims(self.array()?)?.shape())
+        Ok(self.dims()?.shape())
     }
 
     /// Where the memory may be used, if a kernel can take the array.
     #[must_use]
+    #[inline]
     pub fn place(&self) -> Option<Place> {
-        self.array.as_ref().ok().map(|array| array.place)
+        self.is_usable().then(|| self.elements.device.place())
     }
 
     /// The stream on which the library works on the array, if it told.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> Option<ForeignStream> {
-        match self.order {
+        match self.order() {
             Order::Stream(stream) => Some(stream),
             Order::Settled => None,
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    fn is_usable(&self) -> bool {
+        self.rest.as_ref().is_none_or(|rest| rest.array.is_ok())
+    }
+
+    #[inline(always)]
+    fn order(&self) -> Order {
+        match &self.rest {
+            Some(rest) => rest.order,
+            None => Order::Stream(self.settled.stream()),
+        }
+    }
+
+    /// Reads all that there is to an array.
+    #[cold]
     fn read(object: Borrowed<'_, 'py, PyAny>, route: &Route) -> PyResult<PyArray<'py>> {
+        // What kept the array from being plain is found again.
+        drop(PyErr::take(object.py()));
         let library = route.library;
-        let mut array = PyArray {
-            object: object.to_owned(),
-            library,
+        let mut rest = Rest {
             array: Err(Box::default()),
-            contiguous: true,
-            dims: OnceCell::new(),
             order: Order::Settled,
-            settled: Settled::default(),
             kept: None,
         };
-        match Found::read(object, route) {
-            Ok(found) => array.fill(found),
+        rest.array = match rest.fill(object, route) {
+            Ok(array) => Ok(array),
             Err(Unread::Raised(error)) => return Err(error),
-            Err(Unread::Refused(error)) => array.array = Err(refusal(&error, library)),
+            Err(Unread::Refused(error)) => Err(refusal(&error, library)),
+        };
+        let settled = match rest.order {
+            Order::Stream(stream) if library.frees_in_order() && rest.kept.is_none() => {
+                Settled::on(stream)
+            }
+            _ => Settled::default(),
+        };
+        if rest.kept.is_none() && !library.frees_in_order() {
+            rest.keep(Box::new(KeptObject(Some(object.to_owned().unbind()))));
+        }
+        let elements = match &rest.array {
+            Ok(array) => Elements {
+                pointer: array.pointer,
+                len: array.len,
+                device: Device::of(array.place),
+                dtype: array.dtype,
+            },
+            Err(_) => Elements {
+                pointer: 0,
+                len: 0,
+                device: Device::of(Place::Everywhere),
+                dtype: DType::U8,
+            },
+        };
+        Ok(PyArray {
+            object: object.to_owned(),
+            elements,
+            library,
+            settled,
+            rest: Some(Box::new(rest)),
+            dims: OnceCell::new(),
+        })
+    }
+
+    fn dims(&self) -> Result<&Dims, ViewError> {
+        if let Some(rest) = &self.rest {
+            return Ok(&rest.array()?.dims);
+        }
+        if let Some(dims) = self.dims.get() {
+            return Ok(dims);
+        }
+        let (object, Elements { pointer, len, .. }) = (self.object.as_borrowed(), self.elements);
+        let read = with_route(object, |route| Ok(route.dims(object, pointer, len)));
+        let dims = match read.map_err(Unread::Raised).and_then(|read| read) {
+            Ok(dims) => dims,
+            Err(Unread::Raised(error)) => return Err(ViewError::other(error.to_string())),
+            Err(Unread::Refused(error)) => return Err(error),
+        };
+        Ok(self.dims.get_or_init(|| Box::new(dims)))
+    }
+
+    #[inline(always)]
+    fn view<T: Element>(&self) -> Result<View<'_>, ViewError> {
+        let view = match &self.rest {
+            Some(rest) => rest.array()?.view(),
+            None => {
+                let Elements {
+                    pointer,
+                    len,
+                    device,
+                    ..
+                } = self.elements;
+                View::new(pointer, len, device.place())
+            }
+        };
+        if self.elements.dtype != T::DTYPE {
+            return Err(self.library.wrong_type(T::DTYPE, self.elements.dtype));
+        }
+        Ok(view.settled_on(self.settled.streams()))
+    }
+
+    fn strided_view<T: Element>(&self) -> Result<View<'_>, ViewError> {
+        let view = self.view::<T>()?;
+        if self.rest.is_some() {
+            return Ok(view);
+        }
+        let dims = self.dims()?;
+        let (shape, strides) = (dims.shape(), dims.strides());
+        let laid_out = View::known(
+            view.pointer(),
+            view.len(),
+            shape,
+            strides,
+            true,
+            view.place(),
+        );
+        Ok(laid_out.settled_on(self.settled.streams()))
+    }
+
+    #[inline(always)]
+    fn use_on<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        if stream.is_alone() {
+            // On the stream on which the array is settled.
+            return Ok(Guard::none());
+        }
+        self.join(stream)
+    }
+
+    #[inline(never)]
+    fn join<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        match &self.rest {
+            Some(rest) => match &rest.kept {
+                Some(kept) => {
+                    let place = self.elements.device.place();
+                    kept.uses.acquire(rest.order, place, stream)
+                }
+                None => order_use(rest.order, stream),
+            },
+            None => order_use(self.order(), stream),
+        }
+    }
+}
+
+impl Rest {
+    fn fill(&mut self, object: Borrowed<'_, '_, PyAny>, route: &Route) -> Read<Description> {
+        let (array, stream);
+        match &route.way {
+            Way::Exchange(exchange) => {
+                (array, stream) = exchange.import(object)?;
+                self.order = Order::Stream(stream);
+            }
+            Way::Cupy(cupy) => {
+                (array, stream) = cupy.import(object)?;
+                self.order = Order::Stream(stream);
+            }
+            Way::Dlpack(current) => {
+                array = self.fill_from_capsule(object, route.library, current)?;
+            }
+            Way::Interface => {
+                let name = intern!(object.py(), "__cuda_array_interface__");
+                (array, self.order) = interface::import(&object.getattr(name)?)?;
+            }
+            Way::Object => array = self.fill_from_object(object, route.library)?,
+        }
+        if let Some(lazy) = &route.lazy {
+            lazy.check(object, array.dtype)?;
         }
         Ok(array)
     }
 
-    #[inline]
-    fn fill(&mut self, found: Found) {
-        self.array = Ok(found.array);
-        self.order = found.order;
-        if let Some((dims, contiguous)) = found.dims {
-            self.dims = OnceCell::from(Box::new(dims));
-            self.contiguous = contiguous;
-        }
-        match found.owner {
-            None if self.library.frees_in_order() => self.settled = Settled::of(found.order),
-            owner => self.keep(owner),
-        }
-    }
-
-    /// Keeps the owner, or else the object, until the device is done.
-    #[cold]
-    fn keep(&mut self, owner: Option<Owner>) {
-        let object = || Box::new(KeptObject(Some(self.object.clone().unbind())));
-        self.kept = Some(Box::new(Kept {
-            owner: owner.unwrap_or_else(|| object()),
-            uses: Uses::default(),
-        }));
-    }
-}
-
-impl Found {
-    #[inline]
-    fn read(object: Borrowed<'_, '_, PyAny>, route: &Route) -> Read<Found> {
-        let found = match &route.way {
-            Way::Exchange(exchange) => Found::lent(exchange.import(object)?),
-            Way::Cupy(cupy) => Found::lent(cupy.import(object)?),
-            Way::Dlpack(current) => Found::of_capsule(object, route.library, current)?,
-            Way::Interface => {
-                let name = intern!(object.py(), "__cuda_array_interface__");
-                Found::of(interface::import(&object.getattr(name)?)?, None)
-            }
-            Way::Object => Found::of_object(object, route.library)?,
-        };
-        if let Some(lazy) = &route.lazy {
-            lazy.check(object, found.array.dtype)?;
-        }
-        Ok(found)
-    }
-
-    /// Of a library whose shapes can be asked for again.
-    #[inline(always)]
-    fn lent((array, dims, order): Lent) -> Found {
-        Found {
-            array,
-            dims,
-            order,
-            owner: None,
-        }
-    }
-
-    fn of((array, order): (Description, Order), owner: Option<Owner>) -> Found {
-        Found {
-            array: array.elements(),
-            dims: Some((array.dims, array.contiguous)),
-            order,
-            owner,
-        }
-    }
-
     /// By `__dlpack__`; what it gives owns its share of the memory.
-    fn of_capsule(
+    fn fill_from_capsule(
+        &mut self,
         object: Borrowed<'_, '_, PyAny>,
         library: Library,
         current: &Current,
-    ) -> Read<Found> {
+    ) -> Read<Description> {
         let py = object.py();
         let current_stream = |device| match current {
             Current::Unknown => Ok(None),
-            Current::Cupy(stream) => stream.order(py, device).map(Some),
+            Current::Cupy(stream) => stream.stream(py, device).map(|s| Some(Order::Stream(s))),
             Current::Torch(function) => {
                 let raw: usize = function.call1(py, (device,))?.extract(py)?;
                 // SAFETY: the current stream lives while it is current.
@@ -236,20 +329,27 @@ impl Found {
             }
         };
         let (array, order, owner) = capsule::import(object, library, current_stream)?;
-        Ok(Found::of((array, order), Some(owner)))
+        self.order = order;
+        self.keep(owner);
+        Ok(array)
     }
 
     /// By what the object has and its type has not.
-    #[cold]
-    fn of_object(object: Borrowed<'_, '_, PyAny>, library: Library) -> Read<Found> {
+    fn fill_from_object(
+        &mut self,
+        object: Borrowed<'_, '_, PyAny>,
+        library: Library,
+    ) -> Read<Description> {
         let py = object.py();
         if object.hasattr(intern!(py, "__dlpack__"))?
             && object.hasattr(intern!(py, "__dlpack_device__"))?
         {
-            return Found::of_capsule(object, library, &Current::Unknown);
+            return self.fill_from_capsule(object, library, &Current::Unknown);
         }
         if let Some(interface) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))? {
-            return Ok(Found::of(interface::import(&interface)?, None));
+            let (array, order) = interface::import(&interface)?;
+            self.order = order;
+            return Ok(array);
         }
         if object.hasattr(intern!(py, "__array_interface__"))? {
             return Err(refused(library.on_the_host()));
@@ -260,86 +360,27 @@ impl Found {
         ))
         .into())
     }
-}
 
-impl PyArray<'_> {
-    #[inline(always)]
-    fn array(&self) -> Result<&Elements, ViewError> {
+    fn keep(&mut self, owner: Owner) {
+        self.kept = Some(Kept {
+            owner,
+            uses: Uses::default(),
+        });
+    }
+
+    #[cold]
+    fn let_go(self) {
+        if let Some(kept) = self.kept {
+            kept.uses.release(self.order, kept.owner);
+            // Python's lock is held here, so that any owner may be let go.
+            release_done();
+        }
+    }
+
+    fn array(&self) -> Result<&Description, ViewError> {
         match &self.array {
             Ok(array) => Ok(array),
             Err(reason) => Err(ViewError::other(String::from(&**reason))),
-        }
-    }
-
-    fn dims(&self, array: &Elements) -> Result<&Dims, ViewError> {
-        if let Some(dims) = self.dims.get() {
-            return Ok(dims);
-        }
-        let object = self.object.as_borrowed();
-        let dims = with_route(object, |route| Ok(route.dims(object, array)));
-        let dims = match dims.map_err(Unread::Raised).and_then(|dims| dims) {
-            Ok(dims) => dims,
-            Err(Unread::Raised(error)) => return Err(ViewError::other(error.to_string())),
-            Err(Unread::Refused(error)) => return Err(error),
-        };
-        Ok(self.dims.get_or_init(|| Box::new(dims)))
-    }
-
-    #[inline(always)]
-    fn view<T: Element>(&self) -> Result<View<'_>, ViewError> {
-        let array = self.array()?;
-        if array.dtype != T::DTYPE {
-            return Err(self.library.wrong_type(T::DTYPE, array.dtype));
-        }
-        let view = if self.contiguous {
-            View::new(array.pointer, array.len, array.place)
-        } else {
-            self.laid_out(array)?
-        };
-        let view = view.settled_on(self.settled.streams());
-        Ok(if array.read_only {
-            view.read_only()
-        } else {
-            view
-        })
-    }
-
-    fn strided_view<T: Element>(&self) -> Result<View<'_>, ViewError> {
-        let view = self.view::<T>()?;
-        if !self.contiguous {
-            return Ok(view);
-        }
-        let strided = self.laid_out(self.array()?)?;
-        let strided = strided.settled_on(self.settled.streams());
-        Ok(if view.is_read_only() {
-            strided.read_only()
-        } else {
-            strided
-        })
-    }
-
-    /// The view with the dimensions.
-    fn laid_out(&self, array: &Elements) -> Result<View<'_>, ViewError> {
-        let dims = self.dims(array)?;
-        Ok(View::known(
-            array.pointer,
-            array.len,
-            dims.shape(),
-            dims.strides(),
-            self.contiguous,
-            array.place,
-        ))
-    }
-
-    #[inline(always)]
-    fn use_on<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        if stream.is_alone() {
-            // On the stream on which the array is settled.
-            return Ok(Guard::none());
-        }
-        match (&self.kept, &self.array) {
-            (Some(kept), Ok(array)) => kept.uses.acquire(self.order, array.place, stream),
-            _ => order_use(self.order, stream),
         }
     }
 }
@@ -402,10 +443,8 @@ unsafe impl<T: Element> AsDeviceViewMut<T> for PyArray<'_> {
 impl Drop for PyArray<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(kept) = self.kept.take() {
-            kept.uses.release(self.order, kept.owner);
-            // Python's lock is held here, so that any owner may be let go.
-            release_done();
+        if let Some(rest) = self.rest.take() {
+            rest.let_go();
         }
     }
 }
@@ -415,8 +454,8 @@ impl fmt::Debug for PyArray<'_> {
         f.debug_struct("PyArray")
             .field("object", &self.object)
             .field("library", &self.library)
-            .field("array", &self.array)
-            .field("order", &self.order)
+            .field("elements", &self.elements)
+            .field("order", &self.order())
             .finish_non_exhaustive()
     }
 }

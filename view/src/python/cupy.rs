@@ -16,11 +16,10 @@ use pyo3::{
 use super::{
     element,
     field::Field,
-    route::{Lent, lent},
     unread::{Read, refused},
 };
 use crate::{
-    ForeignStream, Order, Place,
+    ForeignStream, Place,
     foreign::{Description, Dims, Elements, one_device},
 };
 
@@ -67,33 +66,53 @@ impl Cupy {
         }))
     }
 
-    /// The array, its dimensions if it is not contiguous, and the stream on which CuPy works now.
-    #[inline]
-    pub(super) fn import(&self, object: Borrowed<'_, '_, PyAny>) -> Read<Lent> {
+    /// The array and the stream on which CuPy works now, if the array is contiguous. Where anything
+    /// else is to be said, [`import`](Cupy::import) says it.
+    #[inline(always)]
+    pub(super) fn contiguous(
+        &self,
+        object: Borrowed<'_, '_, PyAny>,
+    ) -> Option<(Elements, ForeignStream)> {
+        // SAFETY: one of Python's singletons.
+        let truth = unsafe { ffi::Py_True() };
+        if self.contiguous.get(object).ok()?.as_ptr() != truth {
+            return None;
+        }
+        let dtype = element::of_dtype(self.dtype.get(object).ok()?.as_borrowed()).ok()?;
+        let size = integer(&self.size.get(object).ok()?).ok()?;
+        let (pointer, device) = self.memory(object).ok()?;
+        let size = usize::try_from(size).ok()?;
+        let elements = Elements::new(pointer, size, dtype, Place::Device(device))?;
+        let stream = self.current_stream.stream(object.py(), device).ok()?;
+        Some((elements, stream))
+    }
+
+    /// The array and the stream on which CuPy works now.
+    #[cold]
+    pub(super) fn import(
+        &self,
+        object: Borrowed<'_, '_, PyAny>,
+    ) -> Read<(Description, ForeignStream)> {
         let dtype = element::of_dtype(self.dtype.get(object)?.as_borrowed())?;
+        let (pointer, device) = self.memory(object)?;
+        let dims = dims(object, dtype.size())?;
+        let array = Description::new(pointer, dtype, dims, Place::Device(device), false)?;
+        let stream = self.current_stream.stream(object.py(), device)?;
+        Ok((array, stream))
+    }
+
+    /// Where its elements are, and on which device.
+    #[inline(always)]
+    fn memory(&self, object: Borrowed<'_, '_, PyAny>) -> PyResult<(u64, i32)> {
         let data = self.data.get(object)?;
         let pointer = integer(&self.pointer.get(data.as_borrowed())?)?;
-        let pointer = u64::from_ne_bytes(pointer.to_ne_bytes());
         let device = if one_device() {
             0
         } else {
-            let device = integer(&self.device.get(data.as_borrowed())?)?;
-            i32::try_from(device).unwrap_or(i32::MAX)
+            integer(&self.device.get(data.as_borrowed())?)?
         };
-        let place = Place::Device(device);
-        let order = self.current_stream.order(object.py(), device)?;
-        // SAFETY: one of Python's singletons.
-        let truth = unsafe { ffi::Py_True() };
-        if self.contiguous.get(object)?.as_ptr() == truth {
-            let size = integer(&self.size.get(object)?)?;
-            let size = usize::try_from(size).unwrap_or(usize::MAX);
-            if let Some(elements) = Elements::contiguous(pointer, size, dtype, place) {
-                return Ok((elements, None, order));
-            }
-        }
-        let dims = dims(object, dtype.size())?;
-        let array = Description::new(pointer, dtype, dims, place, false)?;
-        Ok(lent(array, order))
+        let device = i32::try_from(device).unwrap_or(i32::MAX);
+        Ok((u64::from_ne_bytes(pointer.to_ne_bytes()), device))
     }
 }
 
@@ -191,7 +210,7 @@ impl CurrentStream {
     }
 
     #[inline]
-    pub(super) fn order(self, py: Python<'_>, device: i32) -> PyResult<Order> {
+    pub(super) fn stream(self, py: Python<'_>, device: i32) -> PyResult<ForeignStream> {
         let stream = match self {
             CurrentStream::Function(function) => {
                 // SAFETY: attached to Python, which the function needs.
@@ -211,6 +230,6 @@ impl CurrentStream {
         };
         let raw = std::ptr::without_provenance_mut(stream.cast_unsigned());
         // SAFETY: the current stream lives while it is current.
-        Ok(Order::Stream(unsafe { ForeignStream::from_raw(raw) }))
+        Ok(unsafe { ForeignStream::from_raw(raw) })
     }
 }

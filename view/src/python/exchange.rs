@@ -9,15 +9,15 @@ use dlpark::ffi::{
     DLDeviceType, DLManagedTensorVersioned, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLTensor,
 };
 use pyo3::{
-    Borrowed, Bound, PyAny, PyErr, PyResult,
+    Borrowed, Bound, PyAny, PyErr, PyResult, Python,
     types::{PyAnyMethods, PyCapsule, PyCapsuleMethods, PyType},
 };
 
-use super::{
-    route::{Lent, lent},
-    unread::{Read, not_exported, refused},
+use super::unread::{Read, not_exported, refused};
+use crate::{
+    ForeignStream, dlpack,
+    foreign::{Description, Elements},
 };
-use crate::{ForeignStream, Order, dlpack, foreign::Description};
 
 type FromPy = unsafe extern "C" fn(*mut c_void, *mut DLTensor) -> i32;
 type ManagedFromPy = unsafe extern "C" fn(*mut c_void, *mut *mut DLManagedTensorVersioned) -> i32;
@@ -81,44 +81,49 @@ impl Exchange {
         })
     }
 
-    /// The array and the stream on which its library works now.
-    #[inline]
-    pub(super) fn import(self, object: Borrowed<'_, '_, PyAny>) -> Read<Lent> {
+    /// The array and the stream on which its library works now, if the array is contiguous. Where
+    /// anything else is to be said, [`import`](Exchange::import) says it.
+    #[inline(always)]
+    pub(super) fn contiguous(
+        self,
+        object: Borrowed<'_, '_, PyAny>,
+    ) -> Option<(Elements, ForeignStream)> {
+        let Describe::Borrowed(function) = self.describe else {
+            return None;
+        };
         let mut tensor = MaybeUninit::uninit();
-        if let Describe::Borrowed(function) = self.describe {
-            // SAFETY: the object is of the type on which the function was found.
-            let tensor = unsafe { borrow(function, object, &mut tensor) }?;
-            let device = tensor.device.device_id;
-            // SAFETY: the tensor is valid until Python runs again.
-            if let Some(elements) = unsafe { dlpack::elements(tensor) } {
-                return Ok((elements, None, self.order(object, device)?));
-            }
-            // SAFETY: as above.
-            let description = unsafe { dlpack::describe(tensor, false) }?;
-            return Ok(lent(description, self.order(object, device)?));
-        }
-        let (description, device) = self.description(object)?;
-        Ok(lent(description, self.order(object, device)?))
+        // SAFETY: the object is of the type on which the function was found.
+        let tensor = unsafe { borrow(function, object, &mut tensor) }?;
+        let device = tensor.device.device_id;
+        // SAFETY: the tensor is valid until Python runs again.
+        let elements = unsafe { dlpack::elements(tensor) }?;
+        Some((elements, self.stream(object.py(), device)?))
     }
 
-    /// All that the library says of the array, and the ordinal of its device.
+    /// The array and the stream on which its library works now.
     #[cold]
-    pub(super) fn description(self, object: Borrowed<'_, '_, PyAny>) -> Read<(Description, i32)> {
-        match self.describe {
+    pub(super) fn import(
+        self,
+        object: Borrowed<'_, '_, PyAny>,
+    ) -> Read<(Description, ForeignStream)> {
+        let py = object.py();
+        let failed = || not_exported(py, PyErr::fetch(py));
+        let (description, device) = match self.describe {
             Describe::Borrowed(function) => {
                 let mut tensor = MaybeUninit::uninit();
                 // SAFETY: the object is of the type on which the function was found.
-                let tensor = unsafe { borrow(function, object, &mut tensor) }?;
+                let tensor = unsafe { borrow(function, object, &mut tensor) };
+                let tensor = tensor.ok_or_else(failed)?;
                 // SAFETY: the tensor is valid until Python runs again.
                 let description = unsafe { dlpack::describe(tensor, false) }?;
-                Ok((description, tensor.device.device_id))
+                (description, tensor.device.device_id)
             }
             Describe::Managed(function) => {
                 let mut managed = ptr::null_mut();
                 // SAFETY: the object is of the type on which the function was found; `managed` takes
                 // the answer.
                 if unsafe { function(object.as_ptr().cast(), &raw mut managed) } != 0 {
-                    return Err(not_exported(object.py(), PyErr::fetch(object.py())));
+                    return Err(failed());
                 }
                 // SAFETY: the function gave it away. The object keeps the memory once it is let go
                 // again.
@@ -129,26 +134,27 @@ impl Exchange {
                 let tensor = unsafe { managed.tensor() };
                 // SAFETY: as above; shape and strides have `ndim` numbers.
                 let description = unsafe { dlpack::describe(tensor, read_only) }?;
-                Ok((description, tensor.device.device_id))
+                (description, tensor.device.device_id)
             }
-        }
+        };
+        let stream = self.stream(py, device).ok_or_else(failed)?;
+        Ok((description, stream))
     }
 
+    /// `None` where Python's exception is set.
     #[inline(always)]
-    fn order(self, object: Borrowed<'_, '_, PyAny>, device: i32) -> Read<Order> {
+    fn stream(self, _: Python<'_>, device: i32) -> Option<ForeignStream> {
         let mut stream = ptr::null_mut();
         // Pinned and managed memory is worked on by the GPU's streams too.
-        // SAFETY: `stream` takes the answer.
+        // SAFETY: `stream` takes the answer; attached to Python.
         let code = unsafe { (self.current_stream)(DLDeviceType::CUDA, device, &raw mut stream) };
-        if code != 0 {
-            return Err(not_exported(object.py(), PyErr::fetch(object.py())));
-        }
         // SAFETY: the library's current stream lives while it is current.
-        let stream = unsafe { ForeignStream::from_raw(stream) };
-        Ok(Order::Stream(stream))
+        (code == 0).then(|| unsafe { ForeignStream::from_raw(stream) })
     }
 }
 
+/// `None` where Python's exception is set.
+///
 /// # Safety
 ///
 /// The object must be of the type on which the function was found. What the tensor points to is
@@ -158,11 +164,9 @@ unsafe fn borrow<'t>(
     function: FromPy,
     object: Borrowed<'_, '_, PyAny>,
     tensor: &'t mut MaybeUninit<DLTensor>,
-) -> Read<&'t DLTensor> {
+) -> Option<&'t DLTensor> {
     // SAFETY: passed on to the caller; `tensor` takes the answer.
-    if unsafe { function(object.as_ptr().cast(), tensor.as_mut_ptr()) } != 0 {
-        return Err(not_exported(object.py(), PyErr::fetch(object.py())));
-    }
+    let code = unsafe { function(object.as_ptr().cast(), tensor.as_mut_ptr()) };
     // SAFETY: the function succeeded.
-    Ok(unsafe { tensor.assume_init_ref() })
+    (code == 0).then(|| unsafe { tensor.assume_init_ref() })
 }

@@ -55,16 +55,25 @@ impl Lazy {
         })
     }
 
-    /// Refuses a tensor whose elements are not as they are stored.
+    /// Whether a tensor's elements are as they are stored; also false where Python raises.
     #[inline(always)]
+    pub(super) fn is_stored(&self, object: Borrowed<'_, '_, PyAny>, dtype: DType) -> bool {
+        match self {
+            Lazy::Read(bits) => {
+                // SAFETY: the object is a tensor: this is the answer for its type.
+                let word = unsafe { bits.word(object) };
+                word & (bits.negated | bits.conjugated) == 0
+            }
+            Lazy::Asked { .. } => self.check(object, dtype).is_ok(),
+        }
+    }
+
+    /// Refuses a tensor whose elements are not as they are stored.
     pub(super) fn check(&self, object: Borrowed<'_, '_, PyAny>, dtype: DType) -> Read<()> {
         match self {
             Lazy::Read(bits) => {
                 // SAFETY: the object is a tensor: this is the answer for its type.
                 let word = unsafe { bits.word(object) };
-                if word & (bits.negated | bits.conjugated) == 0 {
-                    return Ok(());
-                }
                 check(word & bits.negated != 0, word & bits.conjugated != 0)
             }
             Lazy::Asked { is_neg, is_conj } => {
@@ -79,7 +88,6 @@ impl Lazy {
     }
 }
 
-#[inline]
 fn check(is_neg: bool, is_conj: bool) -> Read<()> {
     if is_neg {
         return Err(refused(

@@ -14,15 +14,15 @@ use pyo3::{
 };
 
 use super::{
-    cupy::{self, Cupy, CurrentStream},
+    cupy::{Cupy, CurrentStream},
     exchange::Exchange,
     lazy::Lazy,
     library::Library,
     unread::{Read, refused},
 };
 use crate::{
-    Order,
-    foreign::{Description, Dims, Elements},
+    ForeignStream,
+    foreign::{Dims, Elements},
 };
 
 /// The library of a type, and how to read its objects.
@@ -49,16 +49,6 @@ pub(super) enum Current {
     /// `torch._C._cuda_getCurrentRawStream`.
     Torch(Py<PyAny>),
     Unknown,
-}
-
-/// An array that its library lends, with its dimensions and whether they are contiguous, and the
-/// stream on which the library works now. Contiguous ones can be asked for later.
-pub(super) type Lent = (Elements, Option<(Dims, bool)>, Order);
-
-/// All of an array that its library lends.
-pub(super) fn lent(array: Description, order: Order) -> Lent {
-    let elements = array.elements();
-    (elements, Some((array.dims, array.contiguous)), order)
 }
 
 /// A type, kept for good so that none other gets its address, and its route.
@@ -153,21 +143,44 @@ impl Route {
         Ok(Route { library, way, lazy })
     }
 
-    /// The dimensions of an array that was found contiguous, asked for now.
-    #[cold]
-    pub(super) fn dims(&self, object: Borrowed<'_, '_, PyAny>, array: &Elements) -> Read<Dims> {
-        let (dims, pointer) = match &self.way {
-            Way::Exchange(exchange) => {
-                let (now, _) = exchange.description(object)?;
-                (now.dims, now.pointer)
-            }
-            _ => (cupy::dims(object, array.dtype.size())?, array.pointer),
+    /// The array and the stream on which its library works now, if that is all there is to it: a
+    /// contiguous array of a library that reuses memory in the order of its streams. Leaves an
+    /// exception of Python's set.
+    #[inline(always)]
+    pub(super) fn plain(
+        &self,
+        object: Borrowed<'_, '_, PyAny>,
+    ) -> Option<(Elements, ForeignStream)> {
+        let found = match &self.way {
+            Way::Exchange(exchange) => exchange.contiguous(object)?,
+            Way::Cupy(cupy) => cupy.contiguous(object)?,
+            _ => return None,
         };
-        if dims.len() != Some(array.len) || pointer != array.pointer {
+        if let Some(lazy) = &self.lazy
+            && !lazy.is_stored(object, found.0.dtype)
+        {
+            return None;
+        }
+        self.library.frees_in_order().then_some(found)
+    }
+
+    /// The dimensions of a plain array, asked for now.
+    pub(super) fn dims(
+        &self,
+        object: Borrowed<'_, '_, PyAny>,
+        pointer: u64,
+        len: usize,
+    ) -> Read<Dims> {
+        let now = match &self.way {
+            Way::Exchange(exchange) => exchange.import(object)?.0,
+            Way::Cupy(cupy) => cupy.import(object)?.0,
+            _ => return Err(refused("its library does not tell its shape any more")),
+        };
+        if !now.contiguous || now.len != len || now.pointer != pointer {
             return Err(refused(
                 "it was given other memory or another shape meanwhile",
             ));
         }
-        Ok(dims)
+        Ok(now.dims)
     }
 }
