@@ -11,6 +11,8 @@ mod order;
 #[cfg(feature = "pyo3")]
 mod place;
 mod release;
+#[cfg(test)]
+mod tests;
 
 pub use order::{ForeignStream, Order};
 
