@@ -2,21 +2,22 @@
 
     python3 bench.py [launches a round] [rounds]
 
-All contenders take turns in one run, on one stream unless their name says otherwise, so that a machine that grows slower does
-so for all. Of each, the median round counts. Each launches from the same bare loop (`timeit`), without a function of Python
-around it. Between rounds the device is waited for, and no round makes as many launches as the driver's queue holds: what is
-measured is the host.
+All contenders take turns in one run, in another order each time, on one stream unless their name says otherwise, so that a
+machine that grows slower does so for all. Of each, the median round counts. Each launches from the same bare loop (`timeit`),
+without a function of Python around it. Between rounds the device is waited for, and no round makes as many launches as the
+driver's queue holds: what is measured is the host.
 """
 
 import contextlib
+import random
 import statistics
 import sys
 import timeit
 
 import gridcall_example as g
 
-LAUNCHES = int(sys.argv[1]) if len(sys.argv) > 1 else 400
-ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 60
+LAUNCHES = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 150
 BARE = "bare cuLaunchKernel, from Rust"
 SOURCE = 'extern "C" __global__ void empty4(const float* x, float* y, float a, int n) {}'
 
@@ -35,6 +36,7 @@ class Contender:
 
     def nanoseconds(self, launches):
         with self.within():
+            self.timer.timeit(5)
             return self.timer.timeit(launches) * 1e9 / launches
 
 
@@ -131,7 +133,7 @@ def _():
 @contender("ours, from Python, CuPy and torch, CuPy's on a stream of its own")
 def _():
     # A launch then is six entries of queues.
-    return ours(cx, ty, within=lambda: theirs, share=0.2)
+    return ours(cx, ty, within=lambda: theirs, share=0.5)
 
 
 
@@ -226,6 +228,11 @@ def _():
 
 @contender("numba-cuda, torch")
 def _():
+    import numpy
+
+    if not hasattr(numpy, "row_stack"):
+        # NumPy 2.5 took away the old name, which numba-cuda 0.30 asks for at the first launch.
+        numpy.row_stack = numpy.vstack
     from numba import cuda
 
     @cuda.jit
@@ -237,9 +244,12 @@ def _():
 
 
 def main():
+    random.seed(1)
     rounds = {name: [] for name in contenders}
+    turns = list(contenders.items())
     for _ in range(ROUNDS):
-        for name, launcher in contenders.items():
+        random.shuffle(turns)
+        for name, launcher in turns:
             torch.cuda.synchronize()
             rounds[name].append(launcher.nanoseconds(launcher.launches))
     torch.cuda.synchronize()

@@ -34,7 +34,7 @@ impl Tensor {
     pub fn into_dlpack(self, consumer: Option<StreamRef<'_>>) -> Result<Dlpack, ViewError> {
         if let Some(stream) = consumer {
             let joined = Joined::new(stream);
-            joined.before(self.order, 0)?;
+            joined.before(self.order)?;
             self.uses.before(joined)?;
         }
         let shape = numbers(self.shape())?;

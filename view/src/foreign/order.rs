@@ -225,7 +225,7 @@ pub(crate) fn order_use(order: Order, stream: StreamRef<'_>) -> Result<Guard<'_>
         return Ok(Guard::none());
     }
     let joined = Joined::new(stream);
-    if joined.before(order, stream.launch())? {
+    if joined.before_launch(order, stream.launch())? {
         return Ok(Guard::new(move || joined.after(order)));
     }
     Ok(Guard::none())
@@ -249,10 +249,15 @@ impl Joined {
         }
     }
 
-    /// Makes the launching stream wait for what the owner has enqueued. Whether the owner must be
-    /// joined [after](Joined::after) the launch: not where the streams are one, nor where another
-    /// array of this launch, by its [number](StreamRef::launch) or 0, does so.
-    pub(crate) fn before(self, order: Order, launch: u64) -> Result<bool, ViewError> {
+    /// Makes the launching stream wait for what the owner has enqueued.
+    pub(crate) fn before(self, order: Order) -> Result<(), ViewError> {
+        self.before_launch(order, 0).map(drop)
+    }
+
+    /// As [`before`](Joined::before), once for all arrays of a launch, by its
+    /// [number](StreamRef::launch) or 0. Whether the owner must be joined [after](Joined::after) it:
+    /// not where the streams are one, nor where another of the arrays does so.
+    pub(crate) fn before_launch(self, order: Order, launch: u64) -> Result<bool, ViewError> {
         let Order::Stream(owner) = order else {
             return Ok(false);
         };

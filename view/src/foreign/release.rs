@@ -71,7 +71,7 @@ impl Uses {
 
     #[inline(never)]
     fn join(&self, order: Order, joined: Joined, launch: u64) -> Result<Guard<'_>, ViewError> {
-        let joins = joined.before(order, launch)?;
+        let joins = joined.before_launch(order, launch)?;
         self.before(joined)?;
         if joins {
             return Ok(Guard::new(move || {
