@@ -513,8 +513,15 @@ impl<'a> Call<'a> {
         &self,
         arrays: &[(usize, Span, bool); N],
     ) -> Result<(), LaunchError> {
-        // Up to four arrays are compared here, in registers; who overlaps is told elsewhere.
-        if self.unguarded.get() && (N > 4 || any_overlap(arrays)) {
+        // A few arrays are compared here, in registers; who overlaps is told elsewhere.
+        let any = || {
+            if N > 4 {
+                any_overlap_of_many(arrays)
+            } else {
+                any_overlap(arrays)
+            }
+        };
+        if self.unguarded.get() && any() {
             check_disjoint(self.kernel, arrays)
         } else {
             Ok(())
@@ -886,15 +893,26 @@ impl Unfit<'_> {
 
 /// Whether any two arrays overlap of which one is written.
 #[inline(always)]
-fn any_overlap<const N: usize>(arrays: &[(usize, Span, bool); N]) -> bool {
-    let mut any = false;
-    for position in 0..N {
-        for other in 0..position {
-            let ((_, one, written), (_, other, other_written)) = (arrays[position], arrays[other]);
-            any |= (written | other_written) && one.overlaps(&other);
-        }
-    }
-    any
+fn any_overlap(arrays: &[(usize, Span, bool)]) -> bool {
+    arrays
+        .iter()
+        .enumerate()
+        .any(|(position, (_, one, written))| {
+            let others = &arrays[..position];
+            others
+                .iter()
+                .any(|(_, other, other_written)| (*written | *other_written) && one.overlaps(other))
+        })
+}
+
+#[inline(never)]
+fn any_overlap_of_many(arrays: &[(usize, Span, bool)]) -> bool {
+    let written = arrays.iter().filter(|(_, _, written)| *written);
+    written.into_iter().any(|(index, one, _)| {
+        arrays
+            .iter()
+            .any(|(other_index, other, _)| one.overlaps(other) && other_index != index)
+    })
 }
 
 #[inline(never)]
