@@ -40,7 +40,7 @@ def wrong_launches(array, longer):
     """Launches that fail, each for a reason of its own, with arrays of this library."""
     yield lambda: g.copy(array, array), ValueError, "overlaps"
     yield lambda: g.saxpy(1.0, array, longer), ValueError, "the launch needs"
-    yield lambda: g.saxpy("one", array, array), TypeError, ""
+    yield lambda: g.saxpy("one", array, array), TypeError, "real number"
     yield lambda: g.copy(array, None), TypeError, "is not a device array"
     yield lambda: g.copy(array, Raises()), RuntimeError, "not today"
     if hasattr(array, "__cuda_array_interface__"):

@@ -5,7 +5,7 @@
 //! C++ object behind a tensor. Where they are differs between builds, so they are looked for in
 //! tensors whose answers are known; if they are not found beyond doubt, each tensor is asked.
 
-use std::ptr;
+use std::{ffi::CStr, ptr};
 
 use pyo3::{
     Borrowed, Bound, Py, PyAny, PyResult,
@@ -25,12 +25,12 @@ pub(super) enum Lazy {
     },
 }
 
-/// Where the answers are, in bytes and as bits.
+/// Where the answers are: words by their index, and bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bits {
-    /// From the start of the Python object to the address of the C++ object.
+    /// In the Python object, the address of the C++ object.
     in_object: usize,
-    /// From the start of that one to the word.
+    /// In that one, the word with the bits.
     in_tensor: usize,
     negated: usize,
     conjugated: usize,
@@ -114,7 +114,7 @@ impl Bits {
         let py = ty.py();
         let torch = py.import("torch")?;
         let globals = [("torch", &torch)].into_py_dict(py)?;
-        let samples = |codes: [&std::ffi::CStr; 3]| -> PyResult<Option<[Sample<'_>; 3]>> {
+        let samples = |codes: [&CStr; 3]| -> PyResult<Option<[Sample<'_>; 3]>> {
             let [a, b, c] = codes.map(|code| Sample::make(code, &globals));
             Ok(match (a?, b?, c?) {
                 (Some(a), Some(b), Some(c)) => Some([a, b, c]),
@@ -144,16 +144,19 @@ impl Bits {
         let base = torch.getattr("_C")?.getattr("TensorBase")?;
         let size: usize = base.getattr("__basicsize__")?.extract()?;
         let all = || plain.iter().chain(&negated).chain(&conjugated);
-        let in_object = only((0..size).step_by(WORD).filter(|&offset| {
-            // SAFETY: the objects have so many bytes, and are held.
-            all().all(|one| unsafe { one.word_of_object(offset) } == one.tensor)
+        let in_object = only((0..size / size_of::<usize>()).filter(|&index| {
+            // SAFETY: the objects have so many words, and are held.
+            all().all(|one| unsafe { word_at(one.object.as_ptr().cast(), index) } == one.tensor)
         }));
         let Some(in_object) = in_object else {
             return Ok(None);
         };
-        let found = only((0..TENSOR).step_by(WORD).filter_map(|in_tensor| {
-            // SAFETY: the objects are held, and have so many bytes.
-            let word = |one: &Sample<'_>| unsafe { one.word_of_tensor(in_tensor) };
+        let found = only((0..TENSOR).filter_map(|in_tensor| {
+            let word = |one: &Sample<'_>| {
+                let tensor = ptr::with_exposed_provenance(one.tensor);
+                // SAFETY: the C++ object has so many words, and its Python object is held.
+                unsafe { word_at(tensor, in_tensor) }
+            };
             let [real, complex, _] = plain.each_ref().map(word);
             let bits = Bits {
                 in_object,
@@ -186,10 +189,9 @@ impl Bits {
     /// The object must be a tensor of PyTorch.
     #[inline(always)]
     unsafe fn word(self, object: Borrowed<'_, '_, PyAny>) -> usize {
-        let object = object.as_ptr().cast::<u8>().cast_const();
         // SAFETY: a tensor's object has its C++ object's address there, as all that were looked at.
-        let tensor = unsafe { word_at(object, self.in_object) };
-        let tensor = ptr::with_exposed_provenance::<u8>(tensor);
+        let tensor = unsafe { word_at(object.as_ptr().cast(), self.in_object) };
+        let tensor = ptr::with_exposed_provenance::<usize>(tensor);
         if tensor.is_null() {
             return 0;
         }
@@ -198,14 +200,12 @@ impl Bits {
     }
 }
 
-const WORD: usize = size_of::<usize>();
-
-/// The bytes of a C++ object that are looked at: no version's is smaller.
-const TENSOR: usize = 184;
+/// The words of a C++ object that are looked at: those of `TensorImpl` in PyTorch 2.
+const TENSOR: usize = 23;
 
 impl<'py> Sample<'py> {
     /// What the code makes, if that is a plain tensor.
-    fn make(code: &std::ffi::CStr, globals: &Bound<'py, PyDict>) -> PyResult<Option<Sample<'py>>> {
+    fn make(code: &CStr, globals: &Bound<'py, PyDict>) -> PyResult<Option<Sample<'py>>> {
         let py = globals.py();
         let object = py.eval(code, Some(globals), None)?;
         if !object
@@ -217,33 +217,19 @@ impl<'py> Sample<'py> {
         let tensor = object.getattr("_cdata")?.extract()?;
         Ok(Some(Sample { object, tensor }))
     }
-
-    /// # Safety
-    ///
-    /// The object must have so many bytes.
-    unsafe fn word_of_object(&self, offset: usize) -> usize {
-        // SAFETY: passed on to the caller.
-        unsafe { word_at(self.object.as_ptr().cast::<u8>(), offset) }
-    }
-
-    /// # Safety
-    ///
-    /// The C++ object must have so many bytes.
-    unsafe fn word_of_tensor(&self, offset: usize) -> usize {
-        // SAFETY: passed on to the caller; the object keeps it.
-        unsafe { word_at(ptr::with_exposed_provenance::<u8>(self.tensor), offset) }
-    }
 }
 
-/// The word so many bytes behind an address. Not optimised: others may write it.
+/// A word of an object, by its index. Not optimised: others may write it.
 ///
 /// # Safety
 ///
 /// There must be one.
 #[inline(always)]
-unsafe fn word_at(address: *const u8, offset: usize) -> usize {
+unsafe fn word_at(object: *const usize, index: usize) -> usize {
     // SAFETY: passed on to the caller.
-    unsafe { address.add(offset).cast::<usize>().read_volatile() }
+    let word = unsafe { object.add(index) };
+    // SAFETY: passed on to the caller.
+    unsafe { word.read_volatile() }
 }
 
 /// The one item, if there is exactly one.

@@ -8,7 +8,8 @@
 //!
 //! A launch on the stream on which the library works now needs nothing; `gridcall::python::stream_of`
 //! gives that stream. On another stream the launch waits for what the library has enqueued on its
-//! own, and what the library enqueues there later waits for the launch. The host never waits.
+//! own, and what the library enqueues there later waits for the launch: once for all arrays of a
+//! launch that are on that stream. The host never waits.
 //! PyTorch and CuPy reuse memory in the order of their streams, so that their objects may be
 //! deleted at once; of other libraries that is not known, and the object is kept until the device
 //! is done with it.
@@ -16,8 +17,8 @@
 //! # What is believed
 //!
 //! As everywhere in Python, an object's word on its own memory is believed. Whether two arrays
-//! overlap is checked at each launch. A PyTorch tensor is asked whether its elements are negated or
-//! conjugated lazily.
+//! overlap is checked at each launch. A PyTorch tensor is looked at for whether its elements are
+//! negated or conjugated lazily.
 
 mod array;
 mod capsule;
