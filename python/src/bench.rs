@@ -42,16 +42,22 @@ pub(crate) fn measure(
         "tensor" => {
             let x = Tensor::from_slice(slice()?, &[32]).map_err(PyErr::from)?;
             let mut y = Tensor::from_slice(slice()?, &[32]).map_err(PyErr::from)?;
-            timed(launches, || Ok(empty4(&stream, (1, 32), &x, &mut y, 1.0, 32)?))
+            timed(launches, || {
+                Ok(empty4(&stream, (1, 32), &x, &mut y, 1.0, 32)?)
+            })
         }
         "typed" => {
             let x = Tensor::from_slice(slice()?, &[32]).and_then(Tensor::typed);
             let y = Tensor::from_slice(slice()?, &[32]).and_then(Tensor::typed);
             let x: TypedTensor<f32, 1> = x.map_err(PyErr::from)?;
             let mut y: TypedTensor<f32, 1> = y.map_err(PyErr::from)?;
-            timed(launches, || Ok(empty4(&stream, (1, 32), &x, &mut y, 1.0, 32)?))
+            timed(launches, || {
+                Ok(empty4(&stream, (1, 32), &x, &mut y, 1.0, 32)?)
+            })
         }
-        "arrays" => timed(launches, || Ok(empty4(&stream, (1, 32), &x, &mut y, 1.0, 32)?)),
+        "arrays" => timed(launches, || {
+            Ok(empty4(&stream, (1, 32), &x, &mut y, 1.0, 32)?)
+        }),
         _ => Err(PyValueError::new_err("no such contender")),
     }
 }

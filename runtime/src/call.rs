@@ -899,9 +899,9 @@ fn any_overlap(arrays: &[(usize, Span, bool)]) -> bool {
         .enumerate()
         .any(|(position, (_, one, written))| {
             let others = &arrays[..position];
-            others
-                .iter()
-                .any(|(_, other, other_written)| (*written | *other_written) && one.overlaps(other))
+            others.iter().any(|(_, other, other_written)| {
+                (*written || *other_written) && one.overlaps(other)
+            })
         })
 }
 

@@ -12,7 +12,7 @@ use pyo3::{
 use super::{
     capsule, interface,
     library::Library,
-    route::{Current, Route, Way, with_route},
+    route::{Current, Route, Way, known, with_route},
     unread::{Read, Unread, refused},
 };
 use crate::{
@@ -79,19 +79,16 @@ struct Kept {
 impl<'py> FromPyObject<'_, 'py> for PyArray<'py> {
     type Error = PyErr;
 
-    #[inline]
+    // Inlined with all that it calls, so that what is read is written to its place at once.
+    #[inline(always)]
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        with_route(object, |route| match route.plain(object) {
-            Some((elements, stream)) => Ok(PyArray {
-                object: object.to_owned(),
-                elements,
-                library: route.library,
-                settled: Settled::on(stream),
-                rest: None,
-                dims: OnceCell::new(),
-            }),
-            None => PyArray::read(object, route),
-        })
+        let Some(route) = known(object) else {
+            return PyArray::first(object);
+        };
+        if let Some((elements, stream)) = route.plain(object) {
+            return Ok(PyArray::plain(object, route, elements, stream));
+        }
+        PyArray::read(object, route)
     }
 }
 
@@ -152,6 +149,32 @@ impl<'py> PyArray<'py> {
             Some(rest) => rest.order,
             None => Order::Stream(self.settled.stream()),
         }
+    }
+
+    #[inline(always)]
+    fn plain(
+        object: Borrowed<'_, 'py, PyAny>,
+        route: &Route,
+        elements: Elements,
+        stream: ForeignStream,
+    ) -> PyArray<'py> {
+        PyArray {
+            object: object.to_owned(),
+            elements,
+            library: route.library,
+            settled: Settled::on(stream),
+            rest: None,
+            dims: OnceCell::new(),
+        }
+    }
+
+    /// Reads an array of a type that is not remembered.
+    #[cold]
+    fn first(object: Borrowed<'_, 'py, PyAny>) -> PyResult<PyArray<'py>> {
+        with_route(object, |route| match route.plain(object) {
+            Some((elements, stream)) => Ok(PyArray::plain(object, route, elements, stream)),
+            None => PyArray::read(object, route),
+        })
     }
 
     /// Reads all that there is to an array.

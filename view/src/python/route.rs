@@ -59,12 +59,9 @@ struct Entry {
 
 static ENTRIES: [AtomicPtr<Entry>; 64] = [const { AtomicPtr::new(ptr::null_mut()) }; 64];
 
-/// Calls `read` with the route of an object's type.
-#[inline]
-pub(super) fn with_route<R>(
-    object: Borrowed<'_, '_, PyAny>,
-    read: impl FnOnce(&Route) -> PyResult<R>,
-) -> PyResult<R> {
+/// The route of an object's type, if it is remembered.
+#[inline(always)]
+pub(super) fn known(object: Borrowed<'_, '_, PyAny>) -> Option<&'static Route> {
     let ty = object.get_type_ptr().addr();
     for entry in &ENTRIES {
         let entry = entry.load(Ordering::Acquire);
@@ -72,10 +69,22 @@ pub(super) fn with_route<R>(
             break;
         }
         // SAFETY: entries are made once and never freed.
-        let entry = unsafe { &*entry };
+        let entry: &'static Entry = unsafe { &*entry };
         if entry.ty == ty {
-            return read(&entry.route);
+            return Some(&entry.route);
         }
+    }
+    None
+}
+
+/// Calls `read` with the route of an object's type.
+#[cold]
+pub(super) fn with_route<R>(
+    object: Borrowed<'_, '_, PyAny>,
+    read: impl FnOnce(&Route) -> PyResult<R>,
+) -> PyResult<R> {
+    if let Some(route) = known(object) {
+        return read(route);
     }
     let ty = object.get_type();
     let route = Route::of(&ty)?;
