@@ -892,6 +892,10 @@ impl Unfit<'_> {
 }
 
 /// Whether any two arrays overlap of which one is written.
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "who is written is known to the compiler, who would make memory of the arrays for a lazy operator"
+)]
 #[inline(always)]
 fn any_overlap(arrays: &[(usize, Span, bool)]) -> bool {
     arrays
@@ -899,9 +903,9 @@ fn any_overlap(arrays: &[(usize, Span, bool)]) -> bool {
         .enumerate()
         .any(|(position, (_, one, written))| {
             let others = &arrays[..position];
-            others.iter().any(|(_, other, other_written)| {
-                (*written || *other_written) && one.overlaps(other)
-            })
+            others
+                .iter()
+                .any(|(_, other, other_written)| (*written | *other_written) && one.overlaps(other))
         })
 }
 

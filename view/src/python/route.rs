@@ -153,8 +153,8 @@ impl Route {
     }
 
     /// The array and the stream on which its library works now, if that is all there is to it: a
-    /// contiguous array of a library that reuses memory in the order of its streams. Leaves an
-    /// exception of Python's set.
+    /// contiguous array of a library that reuses memory in the order of its streams. If it is not,
+    /// an exception of Python's may be set.
     #[inline(always)]
     pub(super) fn plain(
         &self,
