@@ -14,6 +14,7 @@ use pyo3::{
 };
 
 use super::{
+    cupy_fields::Fields,
     element,
     field::Field,
     unread::{Read, refused},
@@ -33,6 +34,8 @@ pub(super) struct Cupy {
     /// Of `cupy.cuda.MemoryPointer`.
     pointer: Field,
     device: Field,
+    /// The same as fields of C, if they were found.
+    fields: Option<Fields>,
     current_stream: CurrentStream,
 }
 
@@ -62,6 +65,8 @@ impl Cupy {
             contiguous,
             pointer,
             device,
+            // Whatever is raised here, the attributes are there.
+            fields: Fields::of(ty).ok().flatten(),
             current_stream: CurrentStream::find(py)?,
         }))
     }
@@ -73,15 +78,25 @@ impl Cupy {
         &self,
         object: Borrowed<'_, '_, PyAny>,
     ) -> Option<(Elements, ForeignStream)> {
-        // SAFETY: one of Python's singletons.
-        let truth = unsafe { ffi::Py_True() };
-        if self.contiguous.get(object).ok()?.as_ptr() != truth {
-            return None;
+        let (dtype, size, pointer, device);
+        if let Some(fields) = &self.fields {
+            // SAFETY: the object is of the type whose fields these are.
+            let array = unsafe { fields.contiguous(object) }?;
+            // SAFETY: the field holds an object, which the array keeps.
+            let of = unsafe { Borrowed::from_ptr_or_opt(object.py(), array.dtype) }?;
+            dtype = element::of_dtype(of).ok()?;
+            (size, pointer, device) = (array.size, array.pointer as u64, array.device);
+        } else {
+            // SAFETY: one of Python's singletons.
+            let truth = unsafe { ffi::Py_True() };
+            if self.contiguous.get(object).ok()?.as_ptr() != truth {
+                return None;
+            }
+            dtype = element::of_dtype(self.dtype.get(object).ok()?.as_borrowed()).ok()?;
+            let length = integer(&self.size.get(object).ok()?).ok()?;
+            size = usize::try_from(length).ok()?;
+            (pointer, device) = self.memory(object).ok()?;
         }
-        let dtype = element::of_dtype(self.dtype.get(object).ok()?.as_borrowed()).ok()?;
-        let size = integer(&self.size.get(object).ok()?).ok()?;
-        let (pointer, device) = self.memory(object).ok()?;
-        let size = usize::try_from(size).ok()?;
         let elements = Elements::new(pointer, size, dtype, Place::Device(device))?;
         let stream = self.current_stream.stream(object.py(), device).ok()?;
         Some((elements, stream))

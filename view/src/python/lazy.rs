@@ -13,7 +13,10 @@ use pyo3::{
     types::{IntoPyDict, PyAnyMethods, PyDict, PyType, PyTypeMethods},
 };
 
-use super::unread::{Read, refused};
+use super::{
+    unread::{Read, refused},
+    words::{only, word_at},
+};
 use crate::DType;
 
 /// How tensors of a type are looked at.
@@ -217,22 +220,4 @@ impl<'py> Sample<'py> {
         let tensor = object.getattr("_cdata")?.extract()?;
         Ok(Some(Sample { object, tensor }))
     }
-}
-
-/// A word of an object, by its index. Not optimised: others may write it.
-///
-/// # Safety
-///
-/// There must be one.
-#[inline(always)]
-unsafe fn word_at(object: *const usize, index: usize) -> usize {
-    // SAFETY: passed on to the caller.
-    let word = unsafe { object.add(index) };
-    // SAFETY: passed on to the caller.
-    unsafe { word.read_volatile() }
-}
-
-/// The one item, if there is exactly one.
-fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
-    items.next().filter(|_| items.next().is_none())
 }

@@ -23,6 +23,7 @@
 mod array;
 mod capsule;
 mod cupy;
+mod cupy_fields;
 mod element;
 mod exchange;
 mod export;
@@ -35,6 +36,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod unread;
+mod words;
 
 pub use array::PyArray;
 pub use stream::PyStream;
