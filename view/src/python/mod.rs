@@ -2,7 +2,7 @@
 //!
 //! [`PyArray`] is extracted like any argument of a `#[pyfunction]`. How an object is read depends on
 //! its type, and is found out once for each type: by DLPack's C exchange API (PyTorch from 2.10), by
-//! CuPy's own attributes, by `__dlpack__`, or by `__cuda_array_interface__` of version 2 or 3.
+//! CuPy's own fields or attributes, by `__dlpack__`, or by `__cuda_array_interface__` of version 2 or 3.
 //!
 //! # Order
 //!
