@@ -20,7 +20,9 @@ pub(crate) use description::Description;
 #[cfg(feature = "pyo3")]
 pub(crate) use description::{Device, Elements};
 pub(crate) use dims::Dims;
-pub(crate) use order::{Joined, Settled, order_use};
+#[cfg(feature = "pyo3")]
+pub(crate) use order::Settled;
+pub(crate) use order::{Joined, order_use};
 #[cfg(feature = "pyo3")]
 pub(crate) use place::{one_device, place_of};
 #[cfg(feature = "pyo3")]
