@@ -2,52 +2,68 @@
 
     python3 bench.py [launches a round] [rounds]
 
-All contenders take turns in one run, on one stream, so that a machine that grows slower does so for all. Of each, the median
-round counts. Between rounds the device is waited for, so that no queue fills.
+All contenders take turns in one run, in another order each time, on one stream unless their name says otherwise, so that a
+machine that grows slower does so for all. Of each, the median round counts. Each launches from the same bare loop (`timeit`),
+without a function of Python around it. Between rounds the device is waited for, and no round makes as many launches as the
+driver's queue holds: what is measured is the host.
 """
 
+import contextlib
+import random
 import statistics
 import sys
-import time
+import timeit
 
 import gridcall_example as g
 
-LAUNCHES = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 60
+LAUNCHES = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 150
+BARE = "bare cuLaunchKernel, from Rust"
 SOURCE = 'extern "C" __global__ void empty4(const float* x, float* y, float a, int n) {}'
 
 contenders = {}
 left_out = {}
 
 
+class Contender:
+    """A statement that launches once, the names in it, and what is entered around a round."""
+
+    def __init__(self, statement, within=contextlib.nullcontext, share=1.0, **names):
+        setup = "".join(f"{name} = _{name}\n" for name in names) or "pass"
+        self.timer = timeit.Timer(statement, setup, globals={f"_{name}": value for name, value in names.items()})
+        self.within = within
+        self.launches = max(1, int(LAUNCHES * share))
+
+    def nanoseconds(self, launches):
+        with self.within():
+            self.timer.timeit(5)
+            return self.timer.timeit(launches) * 1e9 / launches
+
+
+class Rust(Contender):
+    """Measured in Rust, without a loop of Python around it."""
+
+    def __init__(self, who, x, y):
+        super().__init__("pass")
+        self.arguments = who, x, y
+
+    def nanoseconds(self, launches):
+        return g.measure(*self.arguments, launches)
+
+
 def contender(name):
-    """Notes the launcher that the decorated function makes, or why it cannot."""
+    """Notes what the decorated function makes, or why it cannot."""
 
     def note(make):
         try:
-            launch = make()
-            measured = launch if getattr(launch, "measured", False) else None
-            if measured is None:
-                for _ in range(20):
-                    launch()
-            else:
-                measured(20)
-            contenders[name] = launch
+            made = make()
+            made.nanoseconds(20)
+            contenders[name] = made
         except Exception as error:  # whatever a library raises that is not there, or finds no GPU
-            left_out[name] = f"{type(error).__name__}: {error}".splitlines()[0]
+            left_out[name] = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         return make
 
     return note
-
-
-def rust(who, x, y):
-    """Measured in Rust, without a loop of Python around it."""
-
-    def run(launches):
-        return g.measure(who, x, y, launches)
-
-    run.measured = True
-    return run
 
 
 import torch  # noqa: E402  (the device is waited for through it)
@@ -57,73 +73,68 @@ STREAM = torch.cuda.Stream()
 torch.cuda.set_stream(STREAM)
 tx, ty = torch.zeros(32, device="cuda"), torch.zeros(32, device="cuda")
 
+everywhere = contextlib.ExitStack()
 try:
     import cupy
 
-    cupy.cuda.ExternalStream(STREAM.cuda_stream).use()
+    # Entered, not merely used: leaving the block of another stream comes back to the one that was entered.
+    everywhere.enter_context(cupy.cuda.ExternalStream(STREAM.cuda_stream))
     cx, cy = cupy.zeros(32, dtype="float32"), cupy.zeros(32, dtype="float32")
-except ImportError as error:
-    cupy = None
-    left_out["everything of CuPy"] = str(error)
+    theirs = cupy.cuda.Stream(non_blocking=True)
+except Exception as error:
+    cupy = cx = cy = theirs = None
+    left_out["everything of CuPy"] = f"{type(error).__name__}: {error}"
 
 
-@contender("bare cuLaunchKernel, from Rust")
+@contender(BARE)
 def _():
-    return rust("bare", tx, ty)
+    return Rust("bare", tx, ty)
 
 
 @contender("ours, from Rust, CudaSlice")
 def _():
-    return rust("cudarc", tx, ty)
-
-
-@contender("ours, from Rust, Tensor")
-def _():
-    return rust("tensor", tx, ty)
+    return Rust("cudarc", tx, ty)
 
 
 @contender("ours, from Rust, TypedTensor")
 def _():
-    return rust("typed", tx, ty)
+    return Rust("typed", tx, ty)
+
+
+@contender("ours, from Rust, Tensor")
+def _():
+    return Rust("tensor", tx, ty)
 
 
 @contender("ours, from Rust, a PyArray of torch, read once")
 def _():
-    return rust("arrays", tx, ty)
+    return Rust("arrays", tx, ty)
+
+
+def ours(x, y, **how):
+    return Contender("launch(x, y, 1.0, 32)", launch=g.nothing, x=x, y=y, **how)
 
 
 @contender("ours, from Python, torch")
 def _():
-    return lambda: g.nothing(tx, ty, 1.0, 32)
+    return ours(tx, ty)
 
 
 @contender("ours, from Python, CuPy")
 def _():
-    return lambda: g.nothing(cx, cy, 1.0, 32)
+    return ours(cx, cy)
 
 
 @contender("ours, from Python, torch and CuPy")
 def _():
-    return lambda: g.nothing(tx, cy, 1.0, 32)
+    return ours(tx, cy)
 
 
-@contender("ours, from Python, torch, one array of another stream")
+@contender("ours, from Python, CuPy and torch, CuPy's on a stream of its own")
 def _():
-    theirs = cupy.cuda.Stream(non_blocking=True)
+    # A launch then is six entries of queues.
+    return ours(cx, ty, within=lambda: theirs, share=0.5)
 
-    def launch():
-        # CuPy works on a stream of its own meanwhile, so its array is joined.
-        g.nothing(cx, ty, 1.0, 32)
-
-    def run(launches):
-        with theirs:
-            start = time.perf_counter_ns()
-            for _ in range(launches):
-                launch()
-            return (time.perf_counter_ns() - start) / launches
-
-    run.measured = True
-    return run
 
 
 def cuda_core():
@@ -133,65 +144,95 @@ def cuda_core():
     device.set_current()
     arch = "".join(map(str, device.compute_capability))
     program = Program(SOURCE, code_type="c++", options=ProgramOptions(arch=f"sm_{arch}"))
-    kernel = program.compile("cubin", name_expressions=("empty4",)).get_kernel("empty4")
-    stream = device.create_stream(STREAM)
-    return kernel, stream, LaunchConfig(grid=1, block=32), launch
+    return {
+        "kernel": program.compile("cubin", name_expressions=("empty4",)).get_kernel("empty4"),
+        "stream": device.create_stream(STREAM),
+        "config": LaunchConfig(grid=1, block=32),
+        "launch": launch,
+    }
+
+
+def scalars():
+    import ctypes
+
+    return {"a": ctypes.c_float(1.0), "n": ctypes.c_int(32)}
 
 
 @contender("cuda.core, integer pointers kept by the user")
 def _():
-    import ctypes
+    statement = "launch(stream, config, kernel, x, y, a, n)"
+    return Contender(statement, x=tx.data_ptr(), y=ty.data_ptr(), **scalars(), **cuda_core())
 
-    kernel, stream, config, launch = cuda_core()
-    x, y = tx.data_ptr(), ty.data_ptr()
-    a, n = ctypes.c_float(1.0), ctypes.c_int(32)
-    return lambda: launch(stream, config, kernel, x, y, a, n)
+
+def with_views(x, y):
+    from cuda.core.utils import StridedMemoryView
+
+    statement = """
+xv = view(x, stream_ptr=-1)
+yv = view(y, stream_ptr=-1)
+launch(stream, config, kernel, xv.ptr, yv.ptr, a, n)
+"""
+    return Contender(statement, x=x, y=y, view=StridedMemoryView.from_dlpack, **scalars(), **cuda_core())
 
 
 @contender("cuda.core, a StridedMemoryView at each launch, torch")
 def _():
-    import ctypes
+    return with_views(tx, ty)
 
-    from cuda.core.utils import StridedMemoryView
 
-    kernel, stream, config, launch = cuda_core()
-    a, n = ctypes.c_float(1.0), ctypes.c_int(32)
-
-    def run():
-        x = StridedMemoryView.from_dlpack(tx, stream_ptr=-1)
-        y = StridedMemoryView.from_dlpack(ty, stream_ptr=-1)
-        launch(stream, config, kernel, x.ptr, y.ptr, a, n)
-
-    return run
+@contender("cuda.core, a StridedMemoryView at each launch, CuPy")
+def _():
+    return with_views(cx, cy)
 
 
 @contender("CuPy RawKernel, CuPy")
 def _():
     kernel = cupy.RawKernel(SOURCE, "empty4")
-    a, n = cupy.float32(1.0), cupy.int32(32)
-    return lambda: kernel((1,), (32,), (cx, cy, a, n))
+    return Contender(
+        "kernel(grid, block, (x, y, a, n))",
+        kernel=kernel,
+        grid=(1,),
+        block=(32,),
+        x=cx,
+        y=cy,
+        a=cupy.float32(1.0),
+        n=cupy.int32(32),
+    )
 
 
 @contender("torch.cuda._compile_kernel, torch")
 def _():
     kernel = torch.cuda._compile_kernel(SOURCE, "empty4")
-    return lambda: kernel((1, 1, 1), (32, 1, 1), (tx, ty, 1.0, 32))
+    statement = "kernel(grid, block, (x, y, 1.0, 32))"
+    return Contender(statement, kernel=kernel, grid=(1, 1, 1), block=(32, 1, 1), x=tx, y=ty)
+
+
+try:
+    import triton
+    import triton.language as tl  # Triton looks for the names of a kernel among those of its module.
+
+    @triton.jit
+    def triton_empty4(x, y, a, n, BLOCK: tl.constexpr):
+        pass
+
+except ImportError as error:
+    triton, no_triton = None, error
 
 
 @contender("Triton, torch")
 def _():
-    import triton
-    import triton.language as tl
-
-    @triton.jit
-    def empty4(x, y, a, n, BLOCK: tl.constexpr):
-        pass
-
-    return lambda: empty4[(1,)](tx, ty, 1.0, 32, BLOCK=32)
+    if triton is None:
+        raise no_triton
+    return Contender("kernel[grid](x, y, 1.0, 32, BLOCK=32)", kernel=triton_empty4, grid=(1,), x=tx, y=ty)
 
 
 @contender("numba-cuda, torch")
 def _():
+    import numpy
+
+    if not hasattr(numpy, "row_stack"):
+        # NumPy 2.5 took away the old name, which numba-cuda 0.30 asks for at the first launch.
+        numpy.row_stack = numpy.vstack
     from numba import cuda
 
     @cuda.jit
@@ -199,27 +240,21 @@ def _():
         pass
 
     launcher = empty4[1, 32, cuda.external_stream(STREAM.cuda_stream)]
-    return lambda: launcher(tx, ty, 1.0, 32)
-
-
-def one_round(launch):
-    if getattr(launch, "measured", False):
-        return launch(LAUNCHES)
-    start = time.perf_counter_ns()
-    for _ in range(LAUNCHES):
-        launch()
-    return (time.perf_counter_ns() - start) / LAUNCHES
+    return Contender("launch(x, y, 1.0, 32)", launch=launcher, x=tx, y=ty)
 
 
 def main():
+    random.seed(1)
     rounds = {name: [] for name in contenders}
+    turns = list(contenders.items())
     for _ in range(ROUNDS):
-        for name, launch in contenders.items():
+        random.shuffle(turns)
+        for name, launcher in turns:
             torch.cuda.synchronize()
-            rounds[name].append(one_round(launch))
+            rounds[name].append(launcher.nanoseconds(launcher.launches))
     torch.cuda.synchronize()
     medians = {name: statistics.median(times) for name, times in rounds.items()}
-    bare = medians.get("bare cuLaunchKernel, from Rust")
+    bare = medians.get(BARE)
     width = max(map(len, medians))
     print(f"{'':{width}}       ns  to the bare call")
     for name, median in medians.items():
@@ -228,4 +263,5 @@ def main():
         print(f"left out: {name}: {reason}")
 
 
-main()
+with everywhere:
+    main()

@@ -50,6 +50,11 @@ pub(crate) fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
                 measure("CudaView", one_stream, line_up::views(&scene, kernel)?)?;
                 let buffers = line_up::buffers(&scene, kernel)?;
                 measure("Buffer", Some(budget(kernel, 20)), buffers)?;
+                // Tensors of one stream are settled on it whatever else there is.
+                let tensors = line_up::tensors(&scene, kernel)?;
+                measure("Tensor", Some(budget(kernel, 80)), tensors)?;
+                let tensors = line_up::typed_tensors(&scene, kernel)?;
+                measure("TypedTensor", Some(budget(kernel, 80)), tensors)?;
             }
             if kernel == Kernel::Empty12 && streams == Streams::Several {
                 let line_up = line_up::shared_buffers(&scene, kernel)?;

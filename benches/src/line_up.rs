@@ -148,7 +148,25 @@ pub fn buffers(scene: &Scene, kernel: Kernel) -> Result<LineUp, Box<dyn Error>> 
     beside_slices(scene, kernel, Scene::buffers)
 }
 
-/// The same, where half of the buffers are also read by another stream.
+/// With arrays that are `Tensor`s, beside cudarc's builder with `CudaSlice`s.
+///
+/// # Errors
+///
+/// If the driver refuses something.
+pub fn tensors(scene: &Scene, kernel: Kernel) -> Result<LineUp, Box<dyn Error>> {
+    beside_slices(scene, kernel, Scene::tensors)
+}
+
+/// With arrays that are `TypedTensor`s, beside cudarc's builder with `CudaSlice`s.
+///
+/// # Errors
+///
+/// If the driver refuses something.
+pub fn typed_tensors(scene: &Scene, kernel: Kernel) -> Result<LineUp, Box<dyn Error>> {
+    beside_slices(scene, kernel, Scene::typed_tensors)
+}
+
+/// With buffers of which half are also read by another stream.
 ///
 /// # Errors
 ///

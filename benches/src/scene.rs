@@ -3,7 +3,7 @@
 use std::{error::Error, sync::Arc};
 
 use gridcall::{
-    Buffer, cover,
+    Buffer, Tensor, TypedTensor, cover,
     cudarc::{
         driver::{
             CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, CudaView, CudaViewMut,
@@ -56,6 +56,10 @@ pub struct Arguments<R, W> {
 pub type Slices = Arguments<CudaSlice<f32>, CudaSlice<f32>>;
 /// The arrays as `Buffer`s.
 pub type Buffers = Arguments<Buffer<f32>, Buffer<f32>>;
+/// The arrays as `Tensor`s.
+pub type Tensors = Arguments<Tensor, Tensor>;
+/// The arrays as `TypedTensor`s.
+pub type TypedTensors = Arguments<TypedTensor<f32, 1>, TypedTensor<f32, 1>>;
 /// The arrays as views of `CudaSlice`s.
 pub type Views = Arguments<CudaView<'static, f32>, CudaViewMut<'static, f32>>;
 
@@ -137,7 +141,47 @@ impl Scene {
         })
     }
 
-    /// The same, five of them also read by another stream, which stays alive.
+    /// Arguments with tensors of fresh arrays.
+    ///
+    /// # Errors
+    ///
+    /// If the driver has no memory.
+    pub fn tensors(&self) -> Result<Tensors, Box<dyn Error>> {
+        let tensor = || -> Result<Tensor, Box<dyn Error>> {
+            let array = self.stream.alloc_zeros::<f32>(usize::from(LEN))?;
+            Ok(Tensor::from_slice(array, &[usize::from(LEN)])?)
+        };
+        Ok(Arguments {
+            read: nine(tensor)?,
+            written: tensor()?,
+            alpha: 2.0,
+            n: i32::from(LEN),
+        })
+    }
+
+    /// The same, with the type of their elements and their dimensions checked beforehand.
+    ///
+    /// # Errors
+    ///
+    /// If the driver has no memory.
+    pub fn typed_tensors(&self) -> Result<TypedTensors, Box<dyn Error>> {
+        let Arguments {
+            read,
+            written,
+            alpha,
+            n,
+        } = self.tensors()?;
+        let mut read = read.into_iter();
+        let mut next = || Ok::<_, Box<dyn Error>>(read.next().ok_or("nine are read")?.typed()?);
+        Ok(Arguments {
+            read: nine(&mut next)?,
+            written: written.typed()?,
+            alpha,
+            n,
+        })
+    }
+
+    /// Arguments with fresh buffers, five of them also read by another stream, which stays alive.
     ///
     /// # Errors
     ///

@@ -491,16 +491,23 @@ impl<'a> Call<'a> {
     /// Whether the launching stream, in the array's context, may use it without more ado.
     #[inline(always)]
     fn is_settled(&self, view: &View<'_>, writes: bool) -> bool {
-        let Place::Context { context, .. } = view.place() else {
-            return false;
-        };
         let stream = self.stream.raw();
         let settled = if writes {
             view.may_write_on(stream)
         } else {
             view.may_read_on(stream)
         };
-        settled && context == self.stream.context()
+        settled
+            && match view.place() {
+                Place::Context { context, .. } => context == self.stream.context(),
+                Place::Device(device) => {
+                    let stream = self.stream.native::<CudaStream>();
+                    // The default streams of other contexts have the same handles.
+                    device == self.stream.device()
+                        && stream.is_some_and(|stream| stream.context().is_primary())
+                }
+                _ => false,
+            }
     }
 
     /// Refuses arrays that overlap where the kernel writes to one of them; each with its
@@ -512,7 +519,15 @@ impl<'a> Call<'a> {
         &self,
         arrays: &[(usize, Span, bool); N],
     ) -> Result<(), LaunchError> {
-        if self.unguarded.get() {
+        // A few arrays are compared here, in registers; who overlaps is told elsewhere.
+        let any = || {
+            if N > 4 {
+                any_overlap_of_many(arrays)
+            } else {
+                any_overlap(arrays)
+            }
+        };
+        if self.unguarded.get() && any() {
             check_disjoint(self.kernel, arrays)
         } else {
             Ok(())
@@ -883,6 +898,34 @@ impl Unfit<'_> {
     }
 }
 
+/// Whether any two arrays overlap of which one is written.
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "who is written is known to the compiler, who would make memory of the arrays for a lazy operator"
+)]
+#[inline(always)]
+fn any_overlap(arrays: &[(usize, Span, bool)]) -> bool {
+    arrays
+        .iter()
+        .enumerate()
+        .any(|(position, (_, one, written))| {
+            let others = &arrays[..position];
+            others
+                .iter()
+                .any(|(_, other, other_written)| (*written | *other_written) && one.overlaps(other))
+        })
+}
+
+#[inline(never)]
+fn any_overlap_of_many(arrays: &[(usize, Span, bool)]) -> bool {
+    let written = arrays.iter().filter(|(_, _, written)| *written);
+    written.into_iter().any(|(index, one, _)| {
+        arrays
+            .iter()
+            .any(|(other_index, other, _)| one.overlaps(other) && other_index != index)
+    })
+}
+
 #[inline(never)]
 fn check_disjoint(kernel: &Loaded, arrays: &[(usize, Span, bool)]) -> Result<(), LaunchError> {
     let may_alias = kernel.declaration.may_alias;
@@ -1031,10 +1074,12 @@ impl Span {
         self.element == 0
     }
 
+    #[inline(always)]
     fn overlaps(&self, other: &Span) -> bool {
         self.pointer < other.end() && other.pointer < self.end() && self.len > 0 && other.len > 0
     }
 
+    #[inline(always)]
     fn end(&self) -> u64 {
         let bytes = self.len.saturating_mul(self.element) as u64;
         self.pointer.saturating_add(bytes)

@@ -47,7 +47,7 @@
 //! An error of a launch becomes an exception: `TypeError` for another element type, `ValueError` for
 //! arguments that do not fit, `RuntimeError` for what the driver refuses.
 
-use std::{cell::RefCell, ffi::c_void, marker::PhantomData, ops::Deref, sync::Arc};
+use std::{cell::RefCell, ffi::c_void, marker::PhantomData, ops::Deref, rc::Rc, sync::Arc};
 
 use cudarc::driver::{CudaStream, sys};
 use gridcall_view::{ForeignStream, Place, ViewErrorKind};
@@ -65,8 +65,17 @@ use crate::{
 /// A stream of a Python library, to launch on. The library owns it.
 #[derive(Debug)]
 pub struct LaunchStream<'py> {
-    stream: Arc<CudaStream>,
+    /// Shared within the thread, which counts faster.
+    wrapped: Rc<Wrapped>,
     library: PhantomData<&'py ()>,
+}
+
+/// A handle on a device, and the stream that was made of it.
+#[derive(Debug)]
+struct Wrapped {
+    handle: *mut c_void,
+    ordinal: i32,
+    stream: Arc<CudaStream>,
 }
 
 impl Deref for LaunchStream<'_> {
@@ -74,7 +83,7 @@ impl Deref for LaunchStream<'_> {
 
     #[inline]
     fn deref(&self) -> &CudaStream {
-        &self.stream
+        &self.wrapped.stream
     }
 }
 
@@ -119,41 +128,49 @@ pub fn launch_stream<'py>(
     borrow(stream.stream(), ordinal)
 }
 
-/// A handle and the stream that was made of it.
-type Wrapped = (*mut c_void, i32, Arc<CudaStream>);
+thread_local! {
+    /// The streams of this thread's last launches. A handle that was used again for another
+    /// stream makes no difference: cudarc keeps nothing but the handle.
+    static LAST: RefCell<Vec<Rc<Wrapped>>> = const { RefCell::new(Vec::new()) };
+}
 
+#[inline]
 fn borrow<'py>(stream: ForeignStream, ordinal: i32) -> Result<LaunchStream<'py>, LoadError> {
-    thread_local! {
-        /// The streams of this thread's last launches. A handle that was used again for another
-        /// stream makes no difference: cudarc keeps nothing but the handle.
-        static LAST: RefCell<Vec<Wrapped>> = const { RefCell::new(Vec::new()) };
-    }
-    const KEPT: usize = 16;
-    let raw = stream.raw();
-    LAST.with(|last| {
-        let mut last = last.borrow_mut();
-        let known = last
-            .iter()
-            .find(|(handle, device, _)| *handle == raw && *device == ordinal);
-        let stream = match known {
-            Some((_, _, stream)) => stream.clone(),
-            None => {
-                let context = device(usize::try_from(ordinal).unwrap_or(usize::MAX))?;
-                // SAFETY: the stream is of the device's primary context, in which Python's
-                // libraries work, and lives while its library works on it or its object is held.
-                let stream = unsafe { context.wrap_borrowed_stream(raw.cast()) };
-                if last.len() == KEPT {
-                    last.remove(0);
-                }
-                last.push((raw, ordinal, stream.clone()));
-                stream
-            }
-        };
-        Ok(LaunchStream {
-            stream,
-            library: PhantomData,
-        })
+    let handle = stream.raw();
+    let known = LAST.with_borrow(|last| {
+        last.iter()
+            .find(|known| known.handle == handle && known.ordinal == ordinal)
+            .cloned()
+    });
+    let wrapped = match known {
+        Some(known) => known,
+        None => wrap(handle, ordinal)?,
+    };
+    Ok(LaunchStream {
+        wrapped,
+        library: PhantomData,
     })
+}
+
+#[cold]
+fn wrap(handle: *mut c_void, ordinal: i32) -> Result<Rc<Wrapped>, LoadError> {
+    const KEPT: usize = 16;
+    let context = device(usize::try_from(ordinal).unwrap_or(usize::MAX))?;
+    // SAFETY: the stream is of the device's primary context, in which Python's libraries work, and
+    // lives while its library works on it or its object is held.
+    let stream = unsafe { context.wrap_borrowed_stream(handle.cast()) };
+    let wrapped = Rc::new(Wrapped {
+        handle,
+        ordinal,
+        stream,
+    });
+    LAST.with_borrow_mut(|last| {
+        if last.len() == KEPT {
+            last.remove(0);
+        }
+        last.push(wrapped.clone());
+    });
+    Ok(wrapped)
 }
 
 impl From<LoadError> for PyErr {

@@ -162,7 +162,8 @@ impl<'a> View<'a> {
     }
 
     /// The same view, of an array that some streams, by their `CUstream`s in the context that the
-    /// view names, may use without more ado: the first may read and write, the others read.
+    /// view names or in the primary one of the device that it names, may use without more ado: the
+    /// first may read and write, the others read.
     /// Acquiring the array for one of them neither waits nor leaves anything to record, as long as
     /// the view lives, and need not be done. Between the streams may stand what is no handle of
     /// any.

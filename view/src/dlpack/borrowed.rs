@@ -7,7 +7,7 @@ use dlpark::ffi::DLTensor;
 use super::{import, tensor::wrong_type};
 use crate::{
     AsDeviceView, AsDeviceViewMut, Element, Guard, Order, StreamRef, View, ViewError,
-    foreign::{Description, Joined},
+    foreign::{Description, order_use},
 };
 
 /// A tensor of DLPack, borrowed: for functions that are handed a `DLTensor*`.
@@ -64,12 +64,7 @@ impl<'a> BorrowedTensor<'a> {
 
     #[inline(always)]
     fn use_on<'g>(&'g self, stream: StreamRef<'g>) -> Result<Guard<'g>, ViewError> {
-        if self.order.is_on(stream) || self.order == Order::Settled {
-            return Ok(Guard::none());
-        }
-        let (order, joined) = (self.order, Joined::new(stream));
-        joined.before(order)?;
-        Ok(Guard::new(move || joined.after(order)))
+        order_use(self.order, stream)
     }
 }
 

@@ -5,10 +5,45 @@ use std::slice;
 use dlpark::ffi::DLTensor;
 
 use super::{device::place, dtype::from_dlpack};
+#[cfg(feature = "pyo3")]
+use crate::foreign::Elements;
 use crate::{
     ViewError,
     foreign::{Description, Dims},
 };
+
+/// The elements of a tensor, if they follow one another in row-major order and nothing else is to
+/// be said: where there is, [`describe`] says it.
+///
+/// # Safety
+///
+/// As for [`describe`].
+#[cfg(feature = "pyo3")]
+#[inline]
+pub(crate) unsafe fn elements(tensor: &DLTensor) -> Option<Elements> {
+    let rank = usize::try_from(tensor.ndim).ok()?;
+    // SAFETY: passed on to the caller.
+    let shape = unsafe { numbers(tensor.shape, rank) }?;
+    // SAFETY: passed on to the caller.
+    let strides = unsafe { numbers(tensor.strides, rank) }?;
+    let mut len = 1_i64;
+    for (&extent, &stride) in shape.iter().zip(strides).rev() {
+        if extent < 1 || (extent != 1 && stride != len) {
+            return None;
+        }
+        len = len.checked_mul(extent)?;
+    }
+    let pointer = (tensor.data.addr() as u64).checked_add(tensor.byte_offset)?;
+    if tensor.data.is_null() {
+        return None;
+    }
+    Elements::new(
+        pointer,
+        usize::try_from(len).ok()?,
+        from_dlpack(tensor.dtype).ok()?,
+        place(tensor.device).ok()?,
+    )
+}
 
 /// What a tensor says of itself.
 ///

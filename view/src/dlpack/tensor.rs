@@ -216,7 +216,24 @@ impl Tensor {
 
     #[inline(always)]
     pub(super) fn use_on<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        self.uses.acquire(self.order, stream)
+        let place = self.description.place;
+        self.uses.acquire(self.order, place, stream)
+    }
+
+    #[inline(always)]
+    fn view_of<T: Element>(&self) -> Result<View<'_>, ViewError> {
+        if self.description.dtype == T::DTYPE {
+            Ok(self.view())
+        } else {
+            Err(wrong_type(T::DTYPE, self.description.dtype))
+        }
+    }
+
+    /// The view of elements that are known to be of the asked type.
+    #[inline(always)]
+    pub(super) fn view(&self) -> View<'_> {
+        let settled = self.uses.settled().streams();
+        self.description.view().settled_on(settled)
     }
 }
 
@@ -227,7 +244,7 @@ impl Tensor {
 unsafe impl<T: Element> AsDeviceView<T> for Tensor {
     #[inline(always)]
     fn describe(&self) -> Result<View<'_>, ViewError> {
-        self.description.view_of::<T>(wrong_type)
+        self.view_of::<T>()
     }
 
     #[inline(always)]
@@ -240,7 +257,7 @@ unsafe impl<T: Element> AsDeviceView<T> for Tensor {
 unsafe impl<T: Element> AsDeviceViewMut<T> for Tensor {
     #[inline(always)]
     fn describe_mut(&self) -> Result<View<'_>, ViewError> {
-        self.description.view_of::<T>(wrong_type)
+        self.view_of::<T>()
     }
 
     #[inline(always)]

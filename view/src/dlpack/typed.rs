@@ -85,7 +85,7 @@ impl<T, const N: usize> TypedTensor<T, N> {
 unsafe impl<T: Element, const N: usize> AsDeviceView<T> for TypedTensor<T, N> {
     #[inline(always)]
     fn describe(&self) -> Result<View<'_>, ViewError> {
-        Ok(self.tensor.description.view())
+        Ok(self.tensor.view())
     }
 
     #[inline(always)]
@@ -98,7 +98,7 @@ unsafe impl<T: Element, const N: usize> AsDeviceView<T> for TypedTensor<T, N> {
 unsafe impl<T: Element, const N: usize> AsDeviceViewMut<T> for TypedTensor<T, N> {
     #[inline(always)]
     fn describe_mut(&self) -> Result<View<'_>, ViewError> {
-        Ok(self.tensor.description.view())
+        Ok(self.tensor.view())
     }
 
     #[inline(always)]

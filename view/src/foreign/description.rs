@@ -3,6 +3,62 @@
 use super::Dims;
 use crate::{DType, Element, Place, View, ViewError};
 
+/// The elements of an array that follow one another in row-major order. How many dimensions they
+/// have is not told.
+#[cfg(feature = "pyo3")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Elements {
+    pub(crate) pointer: u64,
+    pub(crate) len: usize,
+    pub(crate) device: Device,
+    pub(crate) dtype: DType,
+}
+
+/// A device by its ordinal, or all of them.
+#[cfg(feature = "pyo3")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Device(i32);
+
+#[cfg(feature = "pyo3")]
+impl Device {
+    #[inline(always)]
+    pub(crate) fn of(place: Place) -> Device {
+        match place {
+            Place::Device(ordinal)
+            | Place::Context {
+                device: ordinal, ..
+            } => Device(ordinal),
+            Place::Everywhere => Device(i32::MIN),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn place(self) -> Place {
+        match self.0 {
+            i32::MIN => Place::Everywhere,
+            ordinal => Place::Device(ordinal),
+        }
+    }
+}
+
+#[cfg(feature = "pyo3")]
+impl Elements {
+    /// The elements, if their addresses are numbers.
+    #[inline(always)]
+    pub(crate) fn new(pointer: u64, len: usize, dtype: DType, place: Place) -> Option<Elements> {
+        let bytes = len.checked_mul(dtype.size())? as u64;
+        if len > 0 && (pointer == 0 || pointer.checked_add(bytes).is_none()) {
+            return None;
+        }
+        Some(Elements {
+            pointer,
+            len,
+            device: Device::of(place),
+            dtype,
+        })
+    }
+}
+
 /// An array that has been looked at: where it is, of what, and how it lies.
 #[derive(Clone, Debug)]
 pub(crate) struct Description {

@@ -9,6 +9,8 @@ use std::{
     ffi::c_void,
     ptr,
     sync::{Mutex, PoisonError},
+    thread,
+    time::Duration,
 };
 
 use super::driver::{Code, Driver, driver};
@@ -30,36 +32,65 @@ unsafe impl Sync for Context {}
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Raw(pub(crate) *mut c_void);
 
-/// An event that this crate owns. Without timing; a host thread that waits for it sleeps.
+/// An event that this crate owns.
 pub(crate) struct Event {
     raw: *mut c_void,
     context: Context,
+    /// Whether the context is kept for good.
+    pinned: bool,
 }
 
 // SAFETY: a handle of the driver, whose functions may be called from any thread.
 unsafe impl Send for Event {}
 
+/// Events that were let go, to be recorded anew: of contexts that are kept for good. What waits for
+/// one still waits for what it stood for then.
+static SPARE: Mutex<Vec<Event>> = Mutex::new(Vec::new());
+
 impl Event {
-    /// `CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING`.
-    const FLAGS: u32 = 1 | 2;
+    /// `CU_EVENT_DISABLE_TIMING`. With `CU_EVENT_BLOCKING_SYNC`, a host thread could sleep on the
+    /// event, and recording it would cost five times as much.
+    const FLAGS: u32 = 2;
 
     fn new(context: Context) -> Result<Event, ViewError> {
         let driver = driver()?;
-        pin(driver, context);
+        let pinned = pin(driver, context);
         within(driver, context, || {
             let mut raw = ptr::null_mut();
             // SAFETY: `raw` takes the answer; a context is current.
             let code = unsafe { (driver.event_create)(&raw mut raw, Event::FLAGS) };
             driver.check("cuEventCreate", code)?;
-            Ok(Event { raw, context })
+            Ok(Event {
+                raw,
+                context,
+                pinned,
+            })
         })
     }
 
     /// An event that is done when all that is enqueued on `stream`, a stream of `context`, is.
     pub(crate) fn recorded(context: Context, stream: Raw) -> Result<Event, ViewError> {
+        if let Some(spare) = Event::spare(context) {
+            match spare.record(stream) {
+                Ok(()) => return Ok(spare),
+                // The context may have been reset, and the event with it.
+                Err(_) => spare.discard(),
+            }
+        }
         let event = Event::new(context)?;
         event.record(stream)?;
         Ok(event)
+    }
+
+    fn spare(context: Context) -> Option<Event> {
+        let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+        let position = spare.iter().rposition(|event| event.context == context)?;
+        Some(spare.swap_remove(position))
+    }
+
+    /// Destroys the event, so that nobody records it anew.
+    fn discard(mut self) {
+        self.pinned = false;
     }
 
     pub(crate) fn context(&self) -> Context {
@@ -110,20 +141,27 @@ impl Event {
         }
     }
 
-    /// Sleeps until the event is done.
+    /// Sleeps until the event is done: at first for moments, at last for milliseconds.
     pub(crate) fn wait(&self) {
-        let Ok(driver) = driver() else { return };
-        // A failure means that nothing runs there any more.
-        let _ = within(driver, self.context, || {
-            // SAFETY: the event is ours and its context pinned.
-            let code = unsafe { (driver.event_synchronize)(self.raw) };
-            driver.check("cuEventSynchronize", code)
-        });
+        let mut nap = Duration::from_micros(20);
+        while !self.is_done() {
+            thread::sleep(nap);
+            nap = (nap * 2).min(Duration::from_millis(2));
+        }
     }
 }
 
 impl Drop for Event {
     fn drop(&mut self) {
+        /// As many as launches of a few arrays have under way.
+        const KEPT: usize = 64;
+        if self.pinned {
+            let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+            if spare.len() < KEPT {
+                spare.push(Event { ..*self });
+                return;
+            }
+        }
         if let Ok(driver) = driver() {
             // SAFETY: the event is ours and not used again. One that is still being recorded or
             // waited for is destroyed by the driver when that is over.
@@ -132,32 +170,77 @@ impl Drop for Event {
     }
 }
 
-/// Makes `later` wait for all that is enqueued on `earlier`. `contexts` are theirs.
+/// What a thread keeps, so that joining two streams creates nothing and looks nothing up.
+struct Scratch {
+    /// What a wait has been enqueued for may be recorded anew, so one event for each context will
+    /// do.
+    events: Vec<Event>,
+    /// The contexts of streams that were joined, by the handles.
+    contexts: Vec<(usize, Context)>,
+    /// The last launch that joined streams, and those.
+    launch: u64,
+    joined: Vec<usize>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = const {
+        RefCell::new(Scratch {
+            events: Vec::new(),
+            contexts: Vec::new(),
+            launch: 0,
+            joined: Vec::new(),
+        })
+    };
+}
+
+/// Makes `later` wait for all that is enqueued on `earlier`, a stream of the context beside it. If
+/// that is a default stream, the context must be current.
 pub(crate) fn join(earlier: (Context, Raw), later: Raw) -> Result<(), ViewError> {
-    thread_local! {
-        /// What a wait has been enqueued for may be recorded anew, so each thread needs one event
-        /// for each context.
-        static SCRATCH: RefCell<Vec<Event>> = const { RefCell::new(Vec::new()) };
-    }
     let (context, stream) = earlier;
-    SCRATCH.with(|scratch| {
-        let mut scratch = scratch.borrow_mut();
-        let position = scratch.iter().position(|event| event.context == context);
+    let driver = driver()?;
+    SCRATCH.with_borrow_mut(|Scratch { events, .. }| {
+        let position = events.iter().position(|event| event.context == context);
         let position = match position {
             Some(position) => position,
             None => {
-                scratch.push(Event::new(context)?);
-                scratch.len() - 1
+                events.push(Event::new(context)?);
+                events.len() - 1
             }
         };
-        let event = &scratch[position];
-        let joined = event.record(stream).and_then(|()| event.hold_back(later));
+        let event = &events[position];
+        // SAFETY: event and stream are of one context, or the driver refuses.
+        let code = unsafe { (driver.event_record)(event.raw, stream.0) };
+        let joined = driver
+            .check("cuEventRecord", code)
+            .and_then(|()| event.hold_back(later));
         if joined.is_err() {
             // The context may have been reset, and the event with it.
-            scratch.swap_remove(position);
+            events.swap_remove(position).discard();
         }
         joined
     })
+}
+
+/// Whether an array of this launch, by its number, joined the owner's stream already.
+pub(crate) fn is_joined(launch: u64, stream: Raw) -> bool {
+    launch != 0
+        && SCRATCH.with_borrow(|scratch| {
+            scratch.launch == launch && scratch.joined.contains(&stream.0.addr())
+        })
+}
+
+/// Notes that an array of this launch, by its number, joins the owner's stream.
+pub(crate) fn note_joined(launch: u64, stream: Raw) {
+    if launch == 0 {
+        return;
+    }
+    SCRATCH.with_borrow_mut(|scratch| {
+        if scratch.launch != launch {
+            scratch.launch = launch;
+            scratch.joined.clear();
+        }
+        scratch.joined.push(stream.0.addr());
+    });
 }
 
 /// Waits for all that runs in a context, where events have failed. A failure means that nothing
@@ -172,14 +255,34 @@ pub(crate) fn synchronize(context: Context) {
     });
 }
 
-/// The context of a stream that has one of its own.
+/// The context of a stream that has one of its own, as it was when the thread first asked.
 pub(crate) fn context_of(stream: Raw, device: i32) -> Result<Context, ViewError> {
-    let driver = driver()?;
-    let mut raw = ptr::null_mut();
-    // SAFETY: the stream is alive by whoever named it; `raw` takes the answer.
-    let code = unsafe { (driver.stream_get_ctx)(stream.0, &raw mut raw) };
-    driver.check("cuStreamGetCtx", code)?;
-    Ok(Context { raw, device })
+    const KEPT: usize = 16;
+    let handle = stream.0.addr();
+    SCRATCH.with_borrow_mut(|Scratch { contexts, .. }| {
+        if let Some((_, context)) = contexts.iter().find(|(known, _)| *known == handle) {
+            return Ok(*context);
+        }
+        let driver = driver()?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: the stream is alive by whoever named it; `raw` takes the answer.
+        let code = unsafe { (driver.stream_get_ctx)(stream.0, &raw mut raw) };
+        driver.check("cuStreamGetCtx", code)?;
+        let context = Context { raw, device };
+        if contexts.len() == KEPT {
+            contexts.remove(0);
+        }
+        contexts.push((handle, context));
+        Ok(context)
+    })
+}
+
+/// Forgets the context of a stream.
+#[cold]
+pub(crate) fn forget(stream: Raw) {
+    SCRATCH.with_borrow_mut(|Scratch { contexts, .. }| {
+        contexts.retain(|(known, _)| *known != stream.0.addr());
+    });
 }
 
 /// Runs `call` while `context` is current.
@@ -230,28 +333,29 @@ fn within<R>(
     result.and_then(|result| popped.map(|()| result))
 }
 
-/// Keeps a primary context alive for good; of others, their makers have charge.
-fn pin(driver: &Driver, context: Context) {
+/// Keeps a primary context alive for good; of others, their makers have charge. Whether it is kept.
+fn pin(driver: &Driver, context: Context) -> bool {
     static PINNED: Mutex<Vec<(i32, usize)>> = Mutex::new(Vec::new());
     let mut pinned = PINNED.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (context.device, context.raw.addr());
     if pinned.contains(&key) {
-        return;
+        return true;
     }
     let mut device = 0;
     // SAFETY: `device` takes the answer.
     if unsafe { (driver.device_get)(&raw mut device, context.device) } != Code::SUCCESS {
-        return;
+        return false;
     }
     let mut primary = ptr::null_mut();
     // SAFETY: `primary` takes the answer.
     if unsafe { (driver.primary_ctx_retain)(&raw mut primary, device) } != Code::SUCCESS {
-        return;
+        return false;
     }
     if primary == context.raw {
         pinned.push(key);
-    } else {
-        // SAFETY: it was retained a moment ago.
-        unsafe { (driver.primary_ctx_release)(device) };
+        return true;
     }
+    // SAFETY: it was retained a moment ago.
+    unsafe { (driver.primary_ctx_release)(device) };
+    false
 }

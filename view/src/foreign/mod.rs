@@ -13,16 +13,22 @@ mod order;
 #[cfg(feature = "pyo3")]
 mod place;
 mod release;
+#[cfg(test)]
+mod tests;
 
 pub use order::{ForeignStream, Order};
 
 pub(crate) use description::Description;
+#[cfg(feature = "pyo3")]
+pub(crate) use description::{Device, Elements};
 pub(crate) use dims::Dims;
 #[cfg(feature = "pyo3")]
 pub(crate) use event::{Context, in_context, primary, synchronize};
 #[cfg(feature = "pyo3")]
 pub(crate) use memory::Memory;
-pub(crate) use order::Joined;
+#[cfg(feature = "pyo3")]
+pub(crate) use order::Settled;
+pub(crate) use order::{Joined, order_use};
 #[cfg(feature = "pyo3")]
 pub(crate) use place::{one_device, place_of};
 #[cfg(feature = "pyo3")]

@@ -3,11 +3,12 @@
 use std::{
     ffi::c_void,
     num::NonZero,
+    sync::atomic::{AtomicUsize, Ordering},
     thread::{self, ThreadId},
 };
 
 use super::event::{self, Context, Raw};
-use crate::{StreamRef, ViewError};
+use crate::{Guard, StreamRef, ViewError};
 
 /// Where the owner of a foreign array works on it, as the array's protocol says or the caller
 /// vouches.
@@ -88,10 +89,57 @@ impl ForeignStream {
 
     /// The context of the stream, where `current` is the launching stream's.
     fn context(self, current: Context) -> Result<Context, ViewError> {
-        match self.raw {
-            LEGACY | PER_THREAD => Ok(current),
-            _ => event::context_of(Raw(self.raw()), current.device),
+        if self.has_context() {
+            event::context_of(Raw(self.raw()), current.device)
+        } else {
+            Ok(current)
         }
+    }
+
+    /// Whether the stream is of one context; the default streams are of whatever is current.
+    fn has_context(self) -> bool {
+        !matches!(self.raw, LEGACY | PER_THREAD)
+    }
+}
+
+/// The stream on which an array needs nothing more, once that is known: neither a wait, nor a
+/// record, nor a note for its release. As [`View::settled_on`](crate::View::settled_on) takes it.
+#[derive(Debug)]
+pub(crate) struct Settled([AtomicUsize; 1]);
+
+impl Default for Settled {
+    /// On no stream: the number is no handle of any.
+    fn default() -> Settled {
+        Settled([AtomicUsize::new(usize::MAX)])
+    }
+}
+
+impl Settled {
+    /// On a stream, for an array that never leaves the calling thread.
+    #[cfg(feature = "pyo3")]
+    #[inline(always)]
+    pub(crate) fn on(stream: ForeignStream) -> Settled {
+        Settled([AtomicUsize::new(stream.raw.get())])
+    }
+
+    /// That stream.
+    #[cfg(feature = "pyo3")]
+    #[inline(always)]
+    pub(crate) fn stream(&self) -> ForeignStream {
+        let raw = std::ptr::without_provenance_mut(self.0[0].load(Ordering::Relaxed));
+        // SAFETY: it was one when this was made, and whoever made it vouched for its life.
+        unsafe { ForeignStream::from_raw(raw) }
+    }
+
+    /// From now on, on this stream.
+    #[inline(always)]
+    pub(crate) fn note(&self, stream: StreamRef<'_>) {
+        self.0[0].store(stream.raw().addr(), Ordering::Release);
+    }
+
+    #[inline(always)]
+    pub(crate) fn streams(&self) -> &[AtomicUsize] {
+        &self.0
     }
 }
 
@@ -148,6 +196,11 @@ impl Order {
         }
     }
 
+    /// Whether the owner's stream is of one context, whichever is current.
+    pub(crate) fn has_context(self) -> bool {
+        matches!(self, Order::Stream(owner) if owner.has_context())
+    }
+
     /// Whether all uses are joined to a stream of the owner's that any thread can reach.
     pub(crate) fn has_home(self) -> bool {
         matches!(self, Order::Stream(owner) if owner.thread.is_none())
@@ -163,6 +216,19 @@ unsafe fn from_handle(handle: i64) -> Result<Order, ViewError> {
     // SAFETY: passed on to the caller.
     let stream = unsafe { ForeignStream::from_raw(std::ptr::without_provenance_mut(raw)) };
     Ok(Order::Stream(stream))
+}
+
+/// Orders a launch on `stream` after and before the work of an array's owner, who keeps the memory
+/// for as long as that takes.
+pub(crate) fn order_use(order: Order, stream: StreamRef<'_>) -> Result<Guard<'_>, ViewError> {
+    if order.is_on(stream) || order == Order::Settled {
+        return Ok(Guard::none());
+    }
+    let joined = Joined::new(stream);
+    if joined.before_launch(order, stream.launch())? {
+        return Ok(Guard::new(move || joined.after(order)));
+    }
+    Ok(Guard::none())
 }
 
 /// A launching stream that waits for an array's owner, by its handles.
@@ -185,19 +251,35 @@ impl Joined {
 
     /// Makes the launching stream wait for what the owner has enqueued.
     pub(crate) fn before(self, order: Order) -> Result<(), ViewError> {
+        self.before_launch(order, 0).map(drop)
+    }
+
+    /// As [`before`](Joined::before), once for all arrays of a launch, by its
+    /// [number](StreamRef::launch) or 0. Whether the owner must be joined [after](Joined::after) it:
+    /// not where the streams are one, nor where another of the arrays does so.
+    pub(crate) fn before_launch(self, order: Order, launch: u64) -> Result<bool, ViewError> {
         let Order::Stream(owner) = order else {
-            return Ok(());
+            return Ok(false);
         };
         if !owner.is_reachable() {
             return Err(ViewError::other(
                 "its owner works on the default stream of another thread, which only that thread can reach; pass it on that thread, or export it on stream 1",
             ));
         }
-        if owner.is(self.stream.0) {
-            return Ok(());
+        if owner.is(self.stream.0) || event::is_joined(launch, Raw(owner.raw())) {
+            return Ok(false);
         }
-        let context = owner.context(self.context)?;
-        event::join((context, Raw(owner.raw())), self.stream)
+        let earlier = Raw(owner.raw());
+        let joined = event::join((owner.context(self.context)?, earlier), self.stream);
+        if joined.is_err() && owner.has_context() {
+            // The context was remembered, and the handle may be of another stream by now.
+            event::forget(earlier);
+            event::join((owner.context(self.context)?, earlier), self.stream)?;
+        } else {
+            joined?;
+        }
+        event::note_joined(launch, earlier);
+        Ok(true)
     }
 
     /// Makes what the owner enqueues from now on wait for the launch.

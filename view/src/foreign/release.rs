@@ -18,9 +18,9 @@ use std::{
 
 use super::{
     event::{Context, Event, synchronize},
-    order::{Joined, Order, settle},
+    order::{Joined, Order, Settled, settle},
 };
-use crate::{Guard, StreamRef, ViewError};
+use crate::{Guard, Place, StreamRef, ViewError};
 
 /// What keeps a foreign array's memory; dropping it lets go.
 pub(crate) type Owner = Box<dyn Send + Sync>;
@@ -33,31 +33,56 @@ pub(crate) struct Uses {
     device: AtomicI32,
     /// The last use on each stream, where no stream of the owner's stands for all.
     events: Mutex<Vec<(usize, Event)>>,
+    /// The owner's stream, once a launch on it is noted here: all later ones are as that was.
+    settled: Settled,
 }
 
 impl Uses {
-    /// Orders a launch on `stream` after and before the owner's work and other launches.
+    /// Orders a launch on `stream`, of an array in `place`, after and before the owner's work and
+    /// other launches.
     #[inline(always)]
     pub(crate) fn acquire<'a>(
         &'a self,
         order: Order,
+        place: Place,
         stream: StreamRef<'a>,
     ) -> Result<Guard<'a>, ViewError> {
-        self.mark(stream);
-        if order.is_on(stream) {
+        // An array of another library has no tracker: alone is a launch on the stream on which the
+        // array is settled.
+        if stream.is_alone() {
             return Ok(Guard::none());
         }
-        self.join(order, Joined::new(stream))
+        self.mark(stream);
+        if order.is_on(stream) {
+            // The default streams of several contexts share their handles.
+            if matches!(place, Place::Context { .. }) || order.has_context() {
+                self.settled.note(stream);
+            }
+            return Ok(Guard::none());
+        }
+        self.join(order, Joined::new(stream), stream.launch())
+    }
+
+    /// The stream on which an array is settled.
+    #[inline(always)]
+    pub(crate) fn settled(&self) -> &Settled {
+        &self.settled
     }
 
     #[inline(never)]
-    fn join(&self, order: Order, joined: Joined) -> Result<Guard<'_>, ViewError> {
-        joined.before(order)?;
+    fn join(&self, order: Order, joined: Joined, launch: u64) -> Result<Guard<'_>, ViewError> {
+        let joins = joined.before_launch(order, launch)?;
         self.before(joined)?;
-        Ok(Guard::new(move || {
-            joined.after(order)?;
-            self.record(order, joined)
-        }))
+        if joins {
+            return Ok(Guard::new(move || {
+                joined.after(order)?;
+                self.record(order, joined)
+            }));
+        }
+        if order.has_home() {
+            return Ok(Guard::none());
+        }
+        Ok(Guard::new(move || self.record(order, joined)))
     }
 
     /// Notes that a launch on `stream` uses the array.

@@ -10,15 +10,15 @@ use pyo3::{
 };
 
 use super::{
-    capsule, cupy, interface,
+    capsule, interface,
     library::Library,
-    route::{Current, Lazy, Route, Way, with_route},
+    route::{Current, Route, Way, known, with_route},
     unread::{Read, Unread, refused},
 };
 use crate::{
     AsDeviceView, AsDeviceViewMut, DType, Element, ForeignStream, Guard, Order, Place, StreamRef,
     View, ViewError, ViewErrorKind,
-    foreign::{Description, Dims, Owner, Uses, release_done},
+    foreign::{Description, Device, Dims, Elements, Owner, Settled, Uses, order_use, release_done},
 };
 
 /// A device array of any Python library, extracted as an argument of a `#[pyfunction]`.
@@ -51,25 +51,44 @@ use crate::{
 /// ```
 pub struct PyArray<'py> {
     object: Bound<'py, PyAny>,
+    /// Of an array that no kernel can take, no elements.
+    elements: Elements,
     library: Library,
+    /// The library's stream, if a launch on it needs nothing but itself.
+    settled: Settled,
+    /// Whatever else there is to the array. Mostly nothing: see [`Route::plain`].
+    rest: Option<Box<Rest>>,
+    /// The dimensions, if there is nothing else, once somebody asked.
+    dims: OnceCell<Box<Dims>>,
+}
+
+struct Rest {
     /// Or why a kernel cannot take it.
     array: Result<Description, Box<str>>,
-    /// Whether of the dimensions nothing is known but that they are contiguous.
-    flat: bool,
-    /// Those dimensions, once somebody asked.
-    dims: OnceCell<Dims>,
     order: Order,
-    uses: Uses,
     /// What must be kept until the device is done, where the library does not see to that.
-    owner: Option<Owner>,
+    kept: Option<Kept>,
+}
+
+/// An owner, and what it must be kept for.
+struct Kept {
+    owner: Owner,
+    uses: Uses,
 }
 
 impl<'py> FromPyObject<'_, 'py> for PyArray<'py> {
     type Error = PyErr;
 
-    #[inline]
+    // Inlined with all that it calls, so that what is read is written to its place at once.
+    #[inline(always)]
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        with_route(object, |route| PyArray::read(object, route))
+        let Some(route) = known(object) else {
+            return PyArray::first(object);
+        };
+        if let Some((elements, stream)) = route.plain(object) {
+            return Ok(PyArray::plain(object, route, elements, stream));
+        }
+        PyArray::read(object, route)
     }
 }
 
@@ -82,14 +101,15 @@ impl<'py> PyArray<'py> {
 
     /// The number of elements; 0 of an array that no kernel can take.
     #[must_use]
+    #[inline]
     pub fn size(&self) -> usize {
-        self.array.as_ref().map_or(0, |array| array.len)
+        self.elements.len
     }
 
     /// The type of the elements, if a kernel can take the array.
     #[must_use]
     pub fn dtype(&self) -> Option<DType> {
-        self.array.as_ref().ok().map(|array| array.dtype)
+        self.is_usable().then_some(self.elements.dtype)
     }
 
     /// The number of elements along each dimension.
@@ -98,63 +118,216 @@ impl<'py> PyArray<'py> {
     ///
     /// If a kernel cannot take the array, or the object does not answer.
     pub fn shape(&self) -> Result<&[usize], ViewError> {
-        Ok(self.dims(self.array()?)?.shape())
+        Ok(self.dims()?.shape())
     }
 
     /// Where the memory may be used, if a kernel can take the array.
     #[must_use]
+    #[inline]
     pub fn place(&self) -> Option<Place> {
-        self.array.as_ref().ok().map(|array| array.place)
+        self.is_usable().then(|| self.elements.device.place())
     }
 
     /// The stream on which the library works on the array, if it told.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> Option<ForeignStream> {
-        match self.order {
+        match self.order() {
             Order::Stream(stream) => Some(stream),
             Order::Settled => None,
         }
     }
 
-    #[inline]
-    fn read(object: Borrowed<'_, 'py, PyAny>, route: &Route) -> PyResult<PyArray<'py>> {
-        let library = route.library;
-        let mut array = PyArray {
+    #[inline(always)]
+    fn is_usable(&self) -> bool {
+        self.rest.as_ref().is_none_or(|rest| rest.array.is_ok())
+    }
+
+    #[inline(always)]
+    fn order(&self) -> Order {
+        match &self.rest {
+            Some(rest) => rest.order,
+            None => Order::Stream(self.settled.stream()),
+        }
+    }
+
+    #[inline(always)]
+    fn plain(
+        object: Borrowed<'_, 'py, PyAny>,
+        route: &Route,
+        elements: Elements,
+        stream: ForeignStream,
+    ) -> PyArray<'py> {
+        PyArray {
             object: object.to_owned(),
-            library,
-            array: Err(Box::default()),
-            flat: false,
+            elements,
+            library: route.library,
+            settled: Settled::on(stream),
+            rest: None,
             dims: OnceCell::new(),
+        }
+    }
+
+    /// Reads an array of a type that is not remembered.
+    #[cold]
+    fn first(object: Borrowed<'_, 'py, PyAny>) -> PyResult<PyArray<'py>> {
+        with_route(object, |route| match route.plain(object) {
+            Some((elements, stream)) => Ok(PyArray::plain(object, route, elements, stream)),
+            None => PyArray::read(object, route),
+        })
+    }
+
+    /// Reads all that there is to an array.
+    #[cold]
+    fn read(object: Borrowed<'_, 'py, PyAny>, route: &Route) -> PyResult<PyArray<'py>> {
+        // What kept the array from being plain is found again.
+        drop(PyErr::take(object.py()));
+        let library = route.library;
+        let mut rest = Rest {
+            array: Err(Box::default()),
             order: Order::Settled,
-            uses: Uses::default(),
-            owner: None,
+            kept: None,
         };
-        array.array = match array.fill(object, route) {
-            Ok(description) => Ok(description),
+        rest.array = match rest.fill(object, route) {
+            Ok(array) => Ok(array),
             Err(Unread::Raised(error)) => return Err(error),
             Err(Unread::Refused(error)) => Err(refusal(&error, library)),
         };
-        if array.owner.is_none() && !library.frees_in_order() {
-            array.owner = Some(Box::new(KeptObject(Some(object.to_owned().unbind()))));
+        let settled = match rest.order {
+            Order::Stream(stream) if library.frees_in_order() && rest.kept.is_none() => {
+                Settled::on(stream)
+            }
+            _ => Settled::default(),
+        };
+        if rest.kept.is_none() && !library.frees_in_order() {
+            rest.keep(Box::new(KeptObject(Some(object.to_owned().unbind()))));
         }
-        Ok(array)
+        let elements = match &rest.array {
+            Ok(array) => Elements {
+                pointer: array.pointer,
+                len: array.len,
+                device: Device::of(array.place),
+                dtype: array.dtype,
+            },
+            Err(_) => Elements {
+                pointer: 0,
+                len: 0,
+                device: Device::of(Place::Everywhere),
+                dtype: DType::U8,
+            },
+        };
+        Ok(PyArray {
+            object: object.to_owned(),
+            elements,
+            library,
+            settled,
+            rest: Some(Box::new(rest)),
+            dims: OnceCell::new(),
+        })
     }
 
-    #[inline]
-    fn fill(&mut self, object: Borrowed<'_, 'py, PyAny>, route: &Route) -> Read<Description> {
-        let array;
+    fn dims(&self) -> Result<&Dims, ViewError> {
+        if let Some(rest) = &self.rest {
+            return Ok(&rest.array()?.dims);
+        }
+        if let Some(dims) = self.dims.get() {
+            return Ok(dims);
+        }
+        let (object, Elements { pointer, len, .. }) = (self.object.as_borrowed(), self.elements);
+        let read = with_route(object, |route| Ok(route.dims(object, pointer, len)));
+        let dims = match read.map_err(Unread::Raised).and_then(|read| read) {
+            Ok(dims) => dims,
+            Err(Unread::Raised(error)) => return Err(ViewError::other(error.to_string())),
+            Err(Unread::Refused(error)) => return Err(error),
+        };
+        Ok(self.dims.get_or_init(|| Box::new(dims)))
+    }
+
+    #[inline(always)]
+    fn view<T: Element>(&self) -> Result<View<'_>, ViewError> {
+        let view = match &self.rest {
+            Some(rest) => rest.array()?.view(),
+            None => {
+                let Elements {
+                    pointer,
+                    len,
+                    device,
+                    ..
+                } = self.elements;
+                View::new(pointer, len, device.place())
+            }
+        };
+        if self.elements.dtype != T::DTYPE {
+            return Err(self.library.wrong_type(T::DTYPE, self.elements.dtype));
+        }
+        Ok(view.settled_on(self.settled.streams()))
+    }
+
+    fn strided_view<T: Element>(&self) -> Result<View<'_>, ViewError> {
+        let view = self.view::<T>()?;
+        if self.rest.is_some() {
+            return Ok(view);
+        }
+        let dims = self.dims()?;
+        let (shape, strides) = (dims.shape(), dims.strides());
+        let laid_out = View::known(
+            view.pointer(),
+            view.len(),
+            shape,
+            strides,
+            true,
+            view.place(),
+        );
+        Ok(laid_out.settled_on(self.settled.streams()))
+    }
+
+    #[inline(always)]
+    fn use_on<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        if stream.is_alone() {
+            // On the stream on which the array is settled.
+            return Ok(Guard::none());
+        }
+        self.join(stream)
+    }
+
+    #[inline(never)]
+    fn join<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        match &self.rest {
+            Some(rest) => match &rest.kept {
+                Some(kept) => {
+                    let place = self.elements.device.place();
+                    kept.uses.acquire(rest.order, place, stream)
+                }
+                None => order_use(rest.order, stream),
+            },
+            None => order_use(self.order(), stream),
+        }
+    }
+}
+
+impl Rest {
+    fn fill(&mut self, object: Borrowed<'_, '_, PyAny>, route: &Route) -> Read<Description> {
+        let (array, stream);
         match &route.way {
-            Way::Exchange(exchange) => (array, self.order) = exchange.import(object)?,
-            Way::Cupy(cupy) => (array, self.order, self.flat) = cupy.import(object)?,
-            Way::Dlpack(current) => array = self.fill_from_capsule(object, current)?,
+            Way::Exchange(exchange) => {
+                (array, stream) = exchange.import(object)?;
+                self.order = Order::Stream(stream);
+            }
+            Way::Cupy(cupy) => {
+                (array, stream) = cupy.import(object)?;
+                self.order = Order::Stream(stream);
+            }
+            Way::Dlpack(current) => {
+                array = self.fill_from_capsule(object, route.library, current)?;
+            }
             Way::Interface => {
                 let name = intern!(object.py(), "__cuda_array_interface__");
                 (array, self.order) = interface::import(&object.getattr(name)?)?;
             }
-            Way::Object => array = self.fill_from_object(object)?,
+            Way::Object => array = self.fill_from_object(object, route.library)?,
         }
         if let Some(lazy) = &route.lazy {
-            check_lazy(object, lazy, &array)?;
+            lazy.check(object, array.dtype)?;
         }
         Ok(array)
     }
@@ -162,13 +335,14 @@ impl<'py> PyArray<'py> {
     /// By `__dlpack__`; what it gives owns its share of the memory.
     fn fill_from_capsule(
         &mut self,
-        object: Borrowed<'_, 'py, PyAny>,
+        object: Borrowed<'_, '_, PyAny>,
+        library: Library,
         current: &Current,
     ) -> Read<Description> {
         let py = object.py();
         let current_stream = |device| match current {
             Current::Unknown => Ok(None),
-            Current::Cupy(stream) => stream.order(py, device).map(Some),
+            Current::Cupy(stream) => stream.stream(py, device).map(|s| Some(Order::Stream(s))),
             Current::Torch(function) => {
                 let raw: usize = function.call1(py, (device,))?.extract(py)?;
                 // SAFETY: the current stream lives while it is current.
@@ -177,20 +351,23 @@ impl<'py> PyArray<'py> {
                 Ok(Some(Order::Stream(stream)))
             }
         };
-        let (array, order, owner) = capsule::import(object, self.library, current_stream)?;
+        let (array, order, owner) = capsule::import(object, library, current_stream)?;
         self.order = order;
-        self.owner = Some(owner);
+        self.keep(owner);
         Ok(array)
     }
 
     /// By what the object has and its type has not.
-    #[cold]
-    fn fill_from_object(&mut self, object: Borrowed<'_, 'py, PyAny>) -> Read<Description> {
+    fn fill_from_object(
+        &mut self,
+        object: Borrowed<'_, '_, PyAny>,
+        library: Library,
+    ) -> Read<Description> {
         let py = object.py();
         if object.hasattr(intern!(py, "__dlpack__"))?
             && object.hasattr(intern!(py, "__dlpack_device__"))?
         {
-            return self.fill_from_capsule(object, &Current::Unknown);
+            return self.fill_from_capsule(object, library, &Current::Unknown);
         }
         if let Some(interface) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))? {
             let (array, order) = interface::import(&interface)?;
@@ -198,7 +375,7 @@ impl<'py> PyArray<'py> {
             return Ok(array);
         }
         if object.hasattr(intern!(py, "__array_interface__"))? {
-            return Err(refused(self.library.on_the_host()));
+            return Err(refused(library.on_the_host()));
         }
         Err(PyTypeError::new_err(format!(
             "'{}' object is not a device array: it has neither __dlpack__ nor __cuda_array_interface__; pass an array of CuPy, PyTorch or any library that has one",
@@ -207,65 +384,28 @@ impl<'py> PyArray<'py> {
         .into())
     }
 
-    #[inline(always)]
+    fn keep(&mut self, owner: Owner) {
+        self.kept = Some(Kept {
+            owner,
+            uses: Uses::default(),
+        });
+    }
+
+    #[cold]
+    fn let_go(self) {
+        if let Some(kept) = self.kept {
+            kept.uses.release(self.order, kept.owner);
+            // Python's lock is held here, so that any owner may be let go.
+            release_done();
+        }
+    }
+
     fn array(&self) -> Result<&Description, ViewError> {
         match &self.array {
             Ok(array) => Ok(array),
             Err(reason) => Err(ViewError::other(String::from(&**reason))),
         }
     }
-
-    fn dims<'a>(&'a self, array: &'a Description) -> Result<&'a Dims, ViewError> {
-        if !self.flat {
-            return Ok(&array.dims);
-        }
-        if let Some(dims) = self.dims.get() {
-            return Ok(dims);
-        }
-        let object = self.object.as_borrowed();
-        let dims = cupy::dims(object, array.dtype.size()).map_err(|error| match error {
-            Unread::Raised(error) => ViewError::other(error.to_string()),
-            Unread::Refused(error) => error,
-        })?;
-        Ok(self.dims.get_or_init(|| dims))
-    }
-
-    #[inline(always)]
-    fn view<T: Element>(&self) -> Result<View<'_>, ViewError> {
-        let array = self.array()?;
-        if self.flat && array.dtype == T::DTYPE {
-            return Ok(View::new(array.pointer, array.len, array.place));
-        }
-        array.view_of::<T>(|expected, found| self.library.wrong_type(expected, found))
-    }
-
-    fn strided_view<T: Element>(&self) -> Result<View<'_>, ViewError> {
-        let flat = self.view::<T>()?;
-        if !self.flat {
-            return Ok(flat);
-        }
-        let dims = self.dims(self.array()?)?;
-        View::strided(flat.pointer(), dims.shape(), dims.strides(), flat.place())
-            .ok_or_else(|| ViewError::other("its shape and strides contradict each other"))
-    }
-}
-
-/// Refuses a tensor whose elements are not as they are stored.
-#[inline]
-fn check_lazy(object: Borrowed<'_, '_, PyAny>, lazy: &Lazy, array: &Description) -> Read<()> {
-    let py = object.py();
-    let complex = matches!(array.dtype, DType::Complex64 | DType::Complex128);
-    if lazy.is_neg.bind(py).call1((object,))?.is_truthy()? {
-        return Err(refused(
-            "the tensor is negated lazily: its memory holds the elements with the other sign; pass `.resolve_neg()`",
-        ));
-    }
-    if complex && lazy.is_conj.bind(py).call1((object,))?.is_truthy()? {
-        return Err(refused(
-            "the tensor is conjugated lazily: its memory holds the elements as they were before; pass `.resolve_conj()`",
-        ));
-    }
-    Ok(())
 }
 
 /// A refusal in the library's own words.
@@ -290,7 +430,7 @@ unsafe impl<T: Element> AsDeviceView<T> for PyArray<'_> {
 
     #[inline(always)]
     fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        self.uses.acquire(self.order, stream)
+        self.use_on(stream)
     }
 
     fn describe_strided(&self) -> Result<View<'_>, ViewError> {
@@ -311,7 +451,7 @@ unsafe impl<T: Element> AsDeviceViewMut<T> for PyArray<'_> {
 
     #[inline(always)]
     fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        self.uses.acquire(self.order, stream)
+        self.use_on(stream)
     }
 
     fn describe_strided_mut(&self) -> Result<View<'_>, ViewError> {
@@ -326,10 +466,8 @@ unsafe impl<T: Element> AsDeviceViewMut<T> for PyArray<'_> {
 impl Drop for PyArray<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(owner) = self.owner.take() {
-            self.uses.release(self.order, owner);
-            // Python's lock is held here, so that any owner may be let go.
-            release_done();
+        if let Some(rest) = self.rest.take() {
+            rest.let_go();
         }
     }
 }
@@ -339,8 +477,8 @@ impl fmt::Debug for PyArray<'_> {
         f.debug_struct("PyArray")
             .field("object", &self.object)
             .field("library", &self.library)
-            .field("array", &self.array)
-            .field("order", &self.order)
+            .field("elements", &self.elements)
+            .field("order", &self.order())
             .finish_non_exhaustive()
     }
 }

@@ -14,13 +14,14 @@ use pyo3::{
 };
 
 use super::{
+    cupy_fields::Fields,
     element,
     field::Field,
-    unread::{Read, Unread, refused},
+    unread::{Read, refused},
 };
 use crate::{
-    ForeignStream, Order, Place,
-    foreign::{Description, Dims, one_device},
+    ForeignStream, Place,
+    foreign::{Description, Dims, Elements, one_device},
 };
 
 /// The attributes of a type of arrays, and of what their memory hangs on.
@@ -33,6 +34,8 @@ pub(super) struct Cupy {
     /// Of `cupy.cuda.MemoryPointer`.
     pointer: Field,
     device: Field,
+    /// The same as fields of C, if they were found.
+    fields: Option<Fields>,
     current_stream: CurrentStream,
 }
 
@@ -62,40 +65,69 @@ impl Cupy {
             contiguous,
             pointer,
             device,
+            // Whatever is raised here, the attributes are there.
+            fields: Fields::of(ty).ok().flatten(),
             current_stream: CurrentStream::find(py)?,
         }))
     }
 
-    /// The array and the stream on which CuPy works now; and whether of its dimensions nothing was
-    /// read but that they are contiguous.
-    #[inline]
+    /// The array and the stream on which CuPy works now, if the array is contiguous. Where anything
+    /// else is to be said, [`import`](Cupy::import) says it.
+    #[inline(always)]
+    pub(super) fn contiguous(
+        &self,
+        object: Borrowed<'_, '_, PyAny>,
+    ) -> Option<(Elements, ForeignStream)> {
+        let (dtype, size, pointer, device);
+        if let Some(fields) = &self.fields {
+            // SAFETY: the object is of the type whose fields these are.
+            let array = unsafe { fields.contiguous(object) }?;
+            // SAFETY: the field holds an object, which the array keeps.
+            let of = unsafe { Borrowed::from_ptr_or_opt(object.py(), array.dtype) }?;
+            dtype = element::of_dtype(of).ok()?;
+            (size, pointer, device) = (array.size, array.pointer as u64, array.device);
+        } else {
+            // SAFETY: one of Python's singletons.
+            let truth = unsafe { ffi::Py_True() };
+            if self.contiguous.get(object).ok()?.as_ptr() != truth {
+                return None;
+            }
+            dtype = element::of_dtype(self.dtype.get(object).ok()?.as_borrowed()).ok()?;
+            let length = integer(&self.size.get(object).ok()?).ok()?;
+            size = usize::try_from(length).ok()?;
+            (pointer, device) = self.memory(object).ok()?;
+        }
+        let elements = Elements::new(pointer, size, dtype, Place::Device(device))?;
+        let stream = self.current_stream.stream(object.py(), device).ok()?;
+        Some((elements, stream))
+    }
+
+    /// The array and the stream on which CuPy works now.
+    #[cold]
     pub(super) fn import(
         &self,
         object: Borrowed<'_, '_, PyAny>,
-    ) -> Read<(Description, Order, bool)> {
+    ) -> Read<(Description, ForeignStream)> {
         let dtype = element::of_dtype(self.dtype.get(object)?.as_borrowed())?;
+        let (pointer, device) = self.memory(object)?;
+        let dims = dims(object, dtype.size())?;
+        let array = Description::new(pointer, dtype, dims, Place::Device(device), false)?;
+        let stream = self.current_stream.stream(object.py(), device)?;
+        Ok((array, stream))
+    }
+
+    /// Where its elements are, and on which device.
+    #[inline(always)]
+    fn memory(&self, object: Borrowed<'_, '_, PyAny>) -> PyResult<(u64, i32)> {
         let data = self.data.get(object)?;
         let pointer = integer(&self.pointer.get(data.as_borrowed())?)?;
         let device = if one_device() {
             0
         } else {
-            let device = integer(&self.device.get(data.as_borrowed())?)?;
-            i32::try_from(device).unwrap_or(i32::MAX)
+            integer(&self.device.get(data.as_borrowed())?)?
         };
-        // SAFETY: one of Python's singletons.
-        let truth = unsafe { ffi::Py_True() };
-        let contiguous = self.contiguous.get(object)?.as_ptr() == truth;
-        let dims = if contiguous {
-            let size = integer(&self.size.get(object)?)?;
-            let size = usize::try_from(size).unwrap_or(usize::MAX);
-            Dims::new(1, |_| Ok::<_, Unread>((size, 1)))?
-        } else {
-            dims(object, dtype.size())?
-        };
-        let order = self.current_stream.order(object.py(), device)?;
-        let pointer = u64::from_ne_bytes(pointer.to_ne_bytes());
-        let array = Description::new(pointer, dtype, dims, Place::Device(device), false)?;
-        Ok((array, order, contiguous))
+        let device = i32::try_from(device).unwrap_or(i32::MAX);
+        Ok((u64::from_ne_bytes(pointer.to_ne_bytes()), device))
     }
 }
 
@@ -193,7 +225,7 @@ impl CurrentStream {
     }
 
     #[inline]
-    pub(super) fn order(self, py: Python<'_>, device: i32) -> PyResult<Order> {
+    pub(super) fn stream(self, py: Python<'_>, device: i32) -> PyResult<ForeignStream> {
         let stream = match self {
             CurrentStream::Function(function) => {
                 // SAFETY: attached to Python, which the function needs.
@@ -213,6 +245,6 @@ impl CurrentStream {
         };
         let raw = std::ptr::without_provenance_mut(stream.cast_unsigned());
         // SAFETY: the current stream lives while it is current.
-        Ok(Order::Stream(unsafe { ForeignStream::from_raw(raw) }))
+        Ok(unsafe { ForeignStream::from_raw(raw) })
     }
 }

@@ -9,12 +9,15 @@ use dlpark::ffi::{
     DLDeviceType, DLManagedTensorVersioned, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLTensor,
 };
 use pyo3::{
-    Borrowed, Bound, PyAny, PyErr, PyResult, ffi,
+    Borrowed, Bound, PyAny, PyErr, PyResult, Python,
     types::{PyAnyMethods, PyCapsule, PyCapsuleMethods, PyType},
 };
 
 use super::unread::{Read, not_exported, refused};
-use crate::{ForeignStream, Order, dlpack::describe, foreign::Description};
+use crate::{
+    ForeignStream, dlpack,
+    foreign::{Description, Elements},
+};
 
 type FromPy = unsafe extern "C" fn(*mut c_void, *mut DLTensor) -> i32;
 type ManagedFromPy = unsafe extern "C" fn(*mut c_void, *mut *mut DLManagedTensorVersioned) -> i32;
@@ -78,69 +81,92 @@ impl Exchange {
         })
     }
 
+    /// The array and the stream on which its library works now, if the array is contiguous. Where
+    /// anything else is to be said, [`import`](Exchange::import) says it.
+    #[inline(always)]
+    pub(super) fn contiguous(
+        self,
+        object: Borrowed<'_, '_, PyAny>,
+    ) -> Option<(Elements, ForeignStream)> {
+        let Describe::Borrowed(function) = self.describe else {
+            return None;
+        };
+        let mut tensor = MaybeUninit::uninit();
+        // SAFETY: the object is of the type on which the function was found.
+        let tensor = unsafe { borrow(function, object, &mut tensor) }?;
+        let device = tensor.device.device_id;
+        // SAFETY: the tensor is valid until Python runs again.
+        let elements = unsafe { dlpack::elements(tensor) }?;
+        Some((elements, self.stream(object.py(), device)?))
+    }
+
     /// The array and the stream on which its library works now.
-    #[inline]
-    pub(super) fn import(self, object: Borrowed<'_, '_, PyAny>) -> Read<(Description, Order)> {
-        match self.describe {
-            Describe::Borrowed(function) => {
-                let mut tensor = MaybeUninit::<DLTensor>::uninit();
-                let object_ptr: *mut ffi::PyObject = object.as_ptr();
-                // SAFETY: the object is of the type on which the function was found; `tensor` takes
-                // the answer.
-                if unsafe { function(object_ptr.cast(), tensor.as_mut_ptr()) } != 0 {
-                    return Err(not_exported(object.py(), PyErr::fetch(object.py())));
-                }
-                // SAFETY: the function succeeded.
-                let tensor = unsafe { tensor.assume_init_ref() };
-                // SAFETY: the tensor is valid until Python runs again.
-                let description = unsafe { describe(tensor, false) }?;
-                self.ordered(object, tensor, description)
-            }
-            Describe::Managed(function) => self.import_managed(object, function),
-        }
-    }
-
     #[cold]
-    fn import_managed(
+    pub(super) fn import(
         self,
         object: Borrowed<'_, '_, PyAny>,
-        function: ManagedFromPy,
-    ) -> Read<(Description, Order)> {
-        let mut managed = ptr::null_mut();
-        // SAFETY: the object is of the type on which the function was found; `managed` takes the
-        // answer.
-        if unsafe { function(object.as_ptr().cast(), &raw mut managed) } != 0 {
-            return Err(not_exported(object.py(), PyErr::fetch(object.py())));
-        }
-        // SAFETY: the function gave it away. The object keeps the memory once it is let go again.
-        let managed = unsafe { dlpark::versioned::Dlpack::from_raw(managed) }
-            .map_err(|error| refused(format!("not a tensor of DLPack 1: {error}")))?;
-        let read_only = managed.flags().contains(dlpark::DlpackFlags::READ_ONLY);
-        // SAFETY: it is not changed while it is owned.
-        let tensor = unsafe { managed.tensor() };
-        // SAFETY: as above; shape and strides have `ndim` numbers.
-        let description = unsafe { describe(tensor, read_only) }?;
-        self.ordered(object, tensor, description)
+    ) -> Read<(Description, ForeignStream)> {
+        let py = object.py();
+        let failed = || not_exported(py, PyErr::fetch(py));
+        let (description, device) = match self.describe {
+            Describe::Borrowed(function) => {
+                let mut tensor = MaybeUninit::uninit();
+                // SAFETY: the object is of the type on which the function was found.
+                let tensor = unsafe { borrow(function, object, &mut tensor) };
+                let tensor = tensor.ok_or_else(failed)?;
+                // SAFETY: the tensor is valid until Python runs again.
+                let description = unsafe { dlpack::describe(tensor, false) }?;
+                (description, tensor.device.device_id)
+            }
+            Describe::Managed(function) => {
+                let mut managed = ptr::null_mut();
+                // SAFETY: the object is of the type on which the function was found; `managed` takes
+                // the answer.
+                if unsafe { function(object.as_ptr().cast(), &raw mut managed) } != 0 {
+                    return Err(failed());
+                }
+                // SAFETY: the function gave it away. The object keeps the memory once it is let go
+                // again.
+                let managed = unsafe { dlpark::versioned::Dlpack::from_raw(managed) }
+                    .map_err(|error| refused(format!("not a tensor of DLPack 1: {error}")))?;
+                let read_only = managed.flags().contains(dlpark::DlpackFlags::READ_ONLY);
+                // SAFETY: it is not changed while it is owned.
+                let tensor = unsafe { managed.tensor() };
+                // SAFETY: as above; shape and strides have `ndim` numbers.
+                let description = unsafe { dlpack::describe(tensor, read_only) }?;
+                (description, tensor.device.device_id)
+            }
+        };
+        let stream = self.stream(py, device).ok_or_else(failed)?;
+        Ok((description, stream))
     }
 
-    #[inline]
-    fn ordered(
-        self,
-        object: Borrowed<'_, '_, PyAny>,
-        tensor: &DLTensor,
-        description: Description,
-    ) -> Read<(Description, Order)> {
+    /// `None` where Python's exception is set.
+    #[inline(always)]
+    fn stream(self, _: Python<'_>, device: i32) -> Option<ForeignStream> {
         let mut stream = ptr::null_mut();
         // Pinned and managed memory is worked on by the GPU's streams too.
-        // SAFETY: `stream` takes the answer.
-        let code = unsafe {
-            (self.current_stream)(DLDeviceType::CUDA, tensor.device.device_id, &raw mut stream)
-        };
-        if code != 0 {
-            return Err(not_exported(object.py(), PyErr::fetch(object.py())));
-        }
+        // SAFETY: `stream` takes the answer; attached to Python.
+        let code = unsafe { (self.current_stream)(DLDeviceType::CUDA, device, &raw mut stream) };
         // SAFETY: the library's current stream lives while it is current.
-        let stream = unsafe { ForeignStream::from_raw(stream) };
-        Ok((description, Order::Stream(stream)))
+        (code == 0).then(|| unsafe { ForeignStream::from_raw(stream) })
     }
+}
+
+/// `None` where Python's exception is set.
+///
+/// # Safety
+///
+/// The object must be of the type on which the function was found. What the tensor points to is
+/// valid until Python runs again.
+#[inline(always)]
+unsafe fn borrow<'t>(
+    function: FromPy,
+    object: Borrowed<'_, '_, PyAny>,
+    tensor: &'t mut MaybeUninit<DLTensor>,
+) -> Option<&'t DLTensor> {
+    // SAFETY: passed on to the caller; `tensor` takes the answer.
+    let code = unsafe { function(object.as_ptr().cast(), tensor.as_mut_ptr()) };
+    // SAFETY: the function succeeded.
+    (code == 0).then(|| unsafe { tensor.assume_init_ref() })
 }

@@ -16,14 +16,20 @@ use pyo3::{
 use super::{
     cupy::{Cupy, CurrentStream},
     exchange::Exchange,
+    lazy::Lazy,
     library::Library,
+    unread::{Read, refused},
+};
+use crate::{
+    ForeignStream,
+    foreign::{Dims, Elements},
 };
 
 /// The library of a type, and how to read its objects.
 pub(super) struct Route {
     pub(super) library: Library,
     pub(super) way: Way,
-    /// PyTorch's questions whether a tensor's elements are as they are stored.
+    /// How PyTorch tells whether a tensor's elements are as they are stored.
     pub(super) lazy: Option<Lazy>,
 }
 
@@ -45,11 +51,6 @@ pub(super) enum Current {
     Unknown,
 }
 
-pub(super) struct Lazy {
-    pub(super) is_neg: Py<PyAny>,
-    pub(super) is_conj: Py<PyAny>,
-}
-
 /// A type, kept for good so that none other gets its address, and its route.
 struct Entry {
     ty: usize,
@@ -58,12 +59,9 @@ struct Entry {
 
 static ENTRIES: [AtomicPtr<Entry>; 64] = [const { AtomicPtr::new(ptr::null_mut()) }; 64];
 
-/// Calls `read` with the route of an object's type.
-#[inline]
-pub(super) fn with_route<R>(
-    object: Borrowed<'_, '_, PyAny>,
-    read: impl FnOnce(&Route) -> PyResult<R>,
-) -> PyResult<R> {
+/// The route of an object's type, if it is remembered.
+#[inline(always)]
+pub(super) fn known(object: Borrowed<'_, '_, PyAny>) -> Option<&'static Route> {
     let ty = object.get_type_ptr().addr();
     for entry in &ENTRIES {
         let entry = entry.load(Ordering::Acquire);
@@ -71,10 +69,22 @@ pub(super) fn with_route<R>(
             break;
         }
         // SAFETY: entries are made once and never freed.
-        let entry = unsafe { &*entry };
+        let entry: &'static Entry = unsafe { &*entry };
         if entry.ty == ty {
-            return read(&entry.route);
+            return Some(&entry.route);
         }
+    }
+    None
+}
+
+/// Calls `read` with the route of an object's type.
+#[cold]
+pub(super) fn with_route<R>(
+    object: Borrowed<'_, '_, PyAny>,
+    read: impl FnOnce(&Route) -> PyResult<R>,
+) -> PyResult<R> {
+    if let Some(route) = known(object) {
+        return read(route);
     }
     let ty = object.get_type();
     let route = Route::of(&ty)?;
@@ -114,10 +124,7 @@ impl Route {
         let py = ty.py();
         let library = Library::of(ty)?;
         let lazy = match library {
-            Library::Torch => Some(Lazy {
-                is_neg: ty.getattr("is_neg")?.unbind(),
-                is_conj: ty.getattr("is_conj")?.unbind(),
-            }),
+            Library::Torch => Some(Lazy::of(ty)?),
             _ => None,
         };
         let has = |name| ty.hasattr(name);
@@ -143,5 +150,46 @@ impl Route {
             Way::Object
         };
         Ok(Route { library, way, lazy })
+    }
+
+    /// The array and the stream on which its library works now, if that is all there is to it: a
+    /// contiguous array of a library that reuses memory in the order of its streams. If it is not,
+    /// an exception of Python's may be set.
+    #[inline(always)]
+    pub(super) fn plain(
+        &self,
+        object: Borrowed<'_, '_, PyAny>,
+    ) -> Option<(Elements, ForeignStream)> {
+        let found = match &self.way {
+            Way::Exchange(exchange) => exchange.contiguous(object)?,
+            Way::Cupy(cupy) => cupy.contiguous(object)?,
+            _ => return None,
+        };
+        if let Some(lazy) = &self.lazy
+            && !lazy.is_stored(object, found.0.dtype)
+        {
+            return None;
+        }
+        self.library.frees_in_order().then_some(found)
+    }
+
+    /// The dimensions of a plain array, asked for now.
+    pub(super) fn dims(
+        &self,
+        object: Borrowed<'_, '_, PyAny>,
+        pointer: u64,
+        len: usize,
+    ) -> Read<Dims> {
+        let now = match &self.way {
+            Way::Exchange(exchange) => exchange.import(object)?.0,
+            Way::Cupy(cupy) => cupy.import(object)?.0,
+            _ => return Err(refused("its library does not tell its shape any more")),
+        };
+        if !now.contiguous || now.len != len || now.pointer != pointer {
+            return Err(refused(
+                "it was given other memory or another shape meanwhile",
+            ));
+        }
+        Ok(now.dims)
     }
 }

@@ -14,7 +14,7 @@ use dlpark::ffi::{
     DLPackExchangeAPIHeader, DLPackVersion, DLTensor,
 };
 use pyo3::{
-    Bound, PyAny, PyResult, Python,
+    Bound, PyAny, PyErr, PyResult, Python,
     exceptions::PyValueError,
     types::{
         PyAnyMethods, PyCapsule, PyCapsuleMethods, PyDict, PyDictMethods, PyModule, PyModuleMethods,
@@ -353,6 +353,7 @@ thread_local! {
 
 static SHAPE: [i64; 2] = [2, 3];
 static STRIDES: [i64; 2] = [3, 1];
+static COLUMN: [i64; 2] = [1, 2];
 static RELEASED: AtomicUsize = AtomicUsize::new(0);
 
 const TENSOR: DLTensor = DLTensor {
@@ -659,6 +660,73 @@ fn torch_is_asked_whether_its_elements_are_as_stored() {
         ));
         let array: PyArray<'_> = tensor.extract().unwrap();
         assert!(refusal::<f32>(&array).contains("`.to(\"cuda\")`"));
+        GIVEN.set((TENSOR, 0x77));
+    });
+}
+
+#[test]
+fn a_shape_is_asked_for_when_it_is_wanted() {
+    with_python(|py, _| {
+        let class = module(py).getattr("Tensor").unwrap();
+        install(&class, true);
+        let tensor = class.call0().unwrap();
+        let array: PyArray<'_> = tensor.extract().unwrap();
+        assert_eq!(array.shape().unwrap(), [2, 3]);
+        let strided = AsDeviceView::<f32>::describe_strided(&array).unwrap();
+        assert!(strided.is_contiguous() && strided.may_write_on(ptr::without_provenance_mut(0x77)));
+        // By then it must be what it was.
+        for other in [
+            DLTensor { ndim: 1, ..TENSOR },
+            DLTensor {
+                data: ptr::without_provenance_mut(0x8000),
+                ..TENSOR
+            },
+        ] {
+            let array: PyArray<'_> = tensor.extract().unwrap();
+            GIVEN.set((other, 0x77));
+            let error = array.shape().unwrap_err().to_string();
+            assert!(error.contains("another shape meanwhile"), "{error}");
+            GIVEN.set((TENSOR, 0x77));
+            assert_eq!(array.shape().unwrap(), [2, 3]);
+        }
+        let broken = DLTensor { ndim: -1, ..TENSOR };
+        let array: PyArray<'_> = tensor.extract().unwrap();
+        GIVEN.set((broken, 0x77));
+        let error = array.shape().unwrap_err().to_string();
+        assert!(error.contains("no tensor today"), "{error}");
+        assert!(PyErr::take(py).is_none());
+        GIVEN.set((TENSOR, 0x77));
+    });
+}
+
+#[test]
+fn references_are_given_back() {
+    with_python(|py, fake| {
+        fake.quiet();
+        let class = module(py).getattr("Tensor").unwrap();
+        install(&class, true);
+        let tensor = class.call0().unwrap();
+        // SAFETY: an object that is held.
+        let references = || unsafe { pyo3::ffi::Py_REFCNT(tensor.as_ptr()) };
+        let before = references();
+        for round in 0..1000 {
+            let broken = DLTensor { ndim: -1, ..TENSOR };
+            let column = DLTensor {
+                strides: COLUMN.as_ptr().cast_mut(),
+                ..TENSOR
+            };
+            let given = [TENSOR, broken, column][round % 3];
+            GIVEN.set((given, 0x77));
+            let array: PyArray<'_> = tensor.extract().unwrap();
+            assert_eq!(references(), before + 1);
+            if AsDeviceView::<f32>::describe(&array).is_ok() {
+                launch(&array, 0x51);
+            }
+            let _ = array.shape();
+            drop(array);
+            assert_eq!(references(), before);
+            assert!(PyErr::take(py).is_none());
+        }
         GIVEN.set((TENSOR, 0x77));
     });
 }

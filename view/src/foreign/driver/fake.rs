@@ -104,7 +104,6 @@ pub(super) static FAKE: Driver = Driver {
     event_create,
     event_record,
     event_query,
-    event_synchronize,
     event_destroy,
     get_error_name: error_text,
     get_error_string: error_text,
@@ -206,13 +205,6 @@ unsafe extern "C" fn event_query(_: *mut c_void) -> Code {
     } else {
         Code::SUCCESS
     }
-}
-
-unsafe extern "C" fn event_synchronize(_: *mut c_void) -> Code {
-    while BUSY.load(Ordering::SeqCst) {
-        std::thread::yield_now();
-    }
-    Code::SUCCESS
 }
 
 unsafe extern "C" fn event_destroy(_: *mut c_void) -> Code {
