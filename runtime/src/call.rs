@@ -113,7 +113,7 @@ pub(crate) fn launch_loaded<A: Arguments>(
 ) -> Result<(), LaunchError> {
     let safe = <A::Declared as Declared>::Safety::SAFE;
     begin(kernel, stream, safe, launch.dynamic_shared_mem_bytes())?;
-    if launch.attributes.any() || !kernel.plain {
+    if launch.attributes.any() || A::Declared::EXAMINED && kernel.needs.any() {
         // A copy, so that only this puts it into memory.
         let copy = launch;
         return launch_examined(kernel, stream, &copy, arguments);
@@ -190,7 +190,7 @@ pub(crate) fn describe_loaded<A: Arguments>(
 ) -> Result<LaunchDescription, LaunchError> {
     // For the opt-in to shared memory.
     rebind(kernel, stream)?;
-    let dims = if launch.attributes.any() || !kernel.plain {
+    let dims = if launch.attributes.any() || kernel.needs.any() {
         resolve_examined::<A::Declared>(kernel, stream, &launch)?
     } else {
         resolve::<A::Declared>(kernel, launch)?
@@ -294,13 +294,9 @@ pub(crate) fn resolve_examined<D: Declared>(
     stream: &CudaStream,
     launch: &Launch<'_>,
 ) -> Result<Dims, LaunchError> {
-    let dims = resolve::<D>(kernel, *launch)?;
-    if let Err(geometry) = dims.check_block(kernel) {
-        return Err(error(kernel, LaunchErrorKind::Geometry(geometry)));
-    }
     let examined = Examined {
         attributes: &launch.attributes,
-        dims,
+        dims: resolve::<D>(kernel, *launch)?,
         covers: launch.covers(),
         safe: D::Safety::SAFE,
         context: stream.context().cu_ctx(),

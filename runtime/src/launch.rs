@@ -569,8 +569,6 @@ pub(crate) struct Dims {
 }
 
 impl Dims {
-    /// The shape of a launch. For kernels that are not [plain](Loaded::plain), the block is still to be
-    /// checked.
     #[inline(always)]
     pub(crate) fn resolve(launch: Launch<'_>, kernel: &Loaded) -> Result<Dims, GeometryError> {
         let rank = match launch.shape {
@@ -588,7 +586,13 @@ impl Dims {
         )]
         let shared_mem_bytes = launch.shared_mem_bytes as u32;
         let block = match launch.block {
-            BlockChoice::Default => kernel.default_block(rank),
+            BlockChoice::Default => {
+                let block = kernel.default_block(rank);
+                if !kernel.default_block_fits {
+                    check_block(block, kernel)?;
+                }
+                block
+            }
             BlockChoice::Exact(block) => {
                 check_block(block, kernel)?;
                 block
@@ -611,11 +615,6 @@ impl Dims {
             block,
             shared_mem_bytes,
         })
-    }
-
-    /// Refuses a block that the kernel has by default and cannot be launched with here.
-    pub(crate) fn check_block(&self, kernel: &Loaded) -> Result<(), GeometryError> {
-        check_block(self.block, kernel)
     }
 
     /// Refuses a launch along other axes than those that the kernel is declared for. One along more
