@@ -380,7 +380,7 @@ fn check_availability(
     if cooperative && !limits.cooperative {
         return Err(AttributeError::NoCooperative);
     }
-    if attributes.any() && kernel.driver.launch_kernel_ex.is_none() {
+    if attributes.of_launch(kernel).any() && kernel.driver.launch_kernel_ex.is_none() {
         return Err(AttributeError::OldDriver {
             function: "cuLaunchKernelEx",
         });

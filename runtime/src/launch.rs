@@ -289,7 +289,9 @@ impl<'e> Launch<'e> {
     /// capability 9.0). The event must be one without timing, of the stream's context.
     ///
     /// What waits for the event does not wait for what the kernel writes afterwards. Arrays do not
-    /// depend on it: whoever uses one on another stream still waits for the whole kernel.
+    /// depend on it: whoever uses one on another stream still waits for the whole kernel. A launch
+    /// that covers nothing records nothing. Behind the event, only a kernel that is launched with
+    /// [`programmatic_stream_serialization`](Launch::programmatic_stream_serialization) begins early.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

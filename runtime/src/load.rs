@@ -305,18 +305,17 @@ impl Loaded {
 impl Limits {
     fn of(driver: &Driver, context: &CudaContext) -> Result<Limits, DriverCode> {
         // The numbers are those of CUdevice_attribute: MAX_THREADS_PER_BLOCK, MAX_BLOCK_DIM_X to
-        // _Z, MAX_GRID_DIM_X to _Z, MAX_SHARED_MEMORY_PER_BLOCK and its _OPTIN;
+        // _Z, MAX_GRID_DIM_X to _Z, MAX_SHARED_MEMORY_PER_BLOCK and its _OPTIN, MULTIPROCESSOR_COUNT,
+        // COMPUTE_CAPABILITY_MAJOR and _MINOR, COOPERATIVE_LAUNCH; and CLUSTER_LAUNCH, which drivers
+        // before CUDA 11.8 do not know.
         let attribute = |number| driver.device_attribute(context.cu_device(), number);
         let default_shared_mem = attribute(8)?;
-        // MULTIPROCESSOR_COUNT, COMPUTE_CAPABILITY_MAJOR and _MINOR, COOPERATIVE_LAUNCH; and of CUDA
-        // 11.8 CLUSTER_LAUNCH, which older drivers do not know.
-        let priorities = priorities(driver)?;
         Ok(Limits {
             multiprocessors: attribute(16)?,
             capability: (attribute(75)?, attribute(76)?),
             cooperative: attribute(95)? != 0,
             clusters: attribute(120).unwrap_or(0) != 0,
-            priorities,
+            priorities: priorities(driver)?,
             threads_per_block: attribute(1)?,
             block: [attribute(2)?, attribute(3)?, attribute(4)?],
             grid: [attribute(5)?, attribute(6)?, attribute(7)?],
