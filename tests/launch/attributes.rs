@@ -3,11 +3,11 @@
 //! What shows in times alone is measured on a GPU: the emulator may run one kernel after another, and
 //! its clocks are those of single kernels.
 
-use std::sync::Arc;
+use std::{ptr, sync::Arc};
 
 use gridcall::{
-    AttributeError, Cluster, Launch, LaunchError, LaunchErrorKind, MemSyncDomain, Module, Trigger,
-    cover,
+    AttributeError, Cluster, DevicePointerMut, Launch, LaunchError, LaunchErrorKind, MemSyncDomain,
+    Module, Trigger, cover,
     cudarc::driver::{CudaContext, CudaEvent, CudaStream, sys},
     kernel,
 };
@@ -71,6 +71,11 @@ unsafe extern "C" {
 #[kernel(ptx = "../kernels/dependent.ptx")]
 #[name("stamp")]
 unsafe fn stamp_into(times: &mut [i64], duration: i64);
+
+/// The same at an address, whose use nobody records.
+#[kernel(ptx = "../kernels/dependent.ptx")]
+#[name("stamp")]
+unsafe fn stamp_at(times: *mut i64, duration: i64);
 
 /// Kernels of modules that are known only when the program runs.
 mod later {
@@ -660,6 +665,70 @@ fn priorities(device: &Arc<CudaContext>) -> (i32, i32) {
     let code = unsafe { sys::cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest) };
     code.result().unwrap();
     (least, greatest)
+}
+
+/// What the one kernel of a capture was launched with.
+fn captured(
+    stream: &CudaStream,
+    attribute: sys::CUlaunchAttributeID,
+    launch: impl FnOnce(),
+) -> sys::CUlaunchAttributeValue {
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    stream.begin_capture(mode).unwrap();
+    launch();
+    let (mut graph, mut node, mut count) = (ptr::null_mut(), ptr::null_mut(), 1);
+    // SAFETY: the stream is being captured, and `graph` takes the graph.
+    let code = unsafe { sys::cuStreamEndCapture(stream.cu_stream(), &raw mut graph) };
+    code.result().unwrap();
+    // SAFETY: the graph lives, and there is room for one node.
+    let code = unsafe { sys::cuGraphGetNodes(graph, &raw mut node, &raw mut count) };
+    code.result().unwrap();
+    assert_eq!(count, 1);
+    let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+    // SAFETY: the node is a kernel's, and `value` takes the answer.
+    let code = unsafe { sys::cuGraphKernelNodeGetAttribute(node, attribute, &raw mut value) };
+    code.result().unwrap();
+    // SAFETY: nobody uses the graph any more.
+    unsafe { sys::cuGraphDestroy(graph) }.result().unwrap();
+    value
+}
+
+#[test]
+fn domain_and_priority_reach_the_driver() {
+    use sys::{CUlaunchAttributeID as Id, CUlaunchMemSyncDomain as Domain};
+    let device = device!();
+    needs_clusters!(device);
+    if !is_gpu(&device) {
+        return say(&format!(
+            "{}: not run, as the driver does not tell attributes of captured kernels",
+            this_test!()
+        ));
+    }
+    let stream = device.new_stream().unwrap();
+    stamp_at::load(&device).unwrap();
+    let pointer = DevicePointerMut::from_address(8);
+    let launch = Launch::new(1, 32);
+    let domain = Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+    for (launch, expected) in [
+        (launch, Domain::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT),
+        (
+            launch.mem_sync_domain(MemSyncDomain::Remote),
+            Domain::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE,
+        ),
+    ] {
+        let value = captured(&stream, domain, || {
+            // SAFETY: nothing runs: the capture is thrown away.
+            unsafe { stamp_at(&stream, launch, pointer, 0) }.unwrap();
+        });
+        // SAFETY: it is the value of this attribute.
+        assert_eq!(unsafe { value.memSyncDomain }, expected);
+    }
+    let value = captured(&stream, Id::CU_LAUNCH_ATTRIBUTE_PRIORITY, || {
+        // SAFETY: nothing runs: the capture is thrown away.
+        unsafe { stamp_at(&stream, launch.priority(-3), pointer, 0) }.unwrap();
+    });
+    // SAFETY: it is the value of this attribute.
+    assert_eq!(unsafe { value.priority }, -3);
 }
 
 #[test]
