@@ -158,8 +158,9 @@ impl<'e> Attributes<'e> {
         {
             all.cluster(declared.into());
         }
-        // What the PTX requires, the driver knows by itself.
-        if kernel.needs.required_cluster.is_some() {
+        // What the PTX requires, the driver knows by itself; and where there are no clusters, each
+        // block is one.
+        if kernel.needs.required_cluster.is_some() || !kernel.limits.clusters {
             all.set &= !CLUSTER;
         }
         all

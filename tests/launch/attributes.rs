@@ -9,10 +9,15 @@ use gridcall::{
     AttributeError, Cluster, DevicePointerMut, Launch, LaunchError, LaunchErrorKind, MemSyncDomain,
     Module, Trigger, cover,
     cudarc::driver::{CudaContext, CudaEvent, CudaStream, sys},
-    kernel,
+    kernel, stride,
 };
 
-use crate::support::{Device, say};
+use gridcall_emulator::Config;
+
+use crate::{
+    kernels::count_threads,
+    support::{Device, say},
+};
 
 #[kernel(ptx = "../kernels/cooperative.ptx")]
 unsafe extern "C" {
@@ -729,6 +734,62 @@ fn domain_and_priority_reach_the_driver() {
     });
     // SAFETY: it is the value of this attribute.
     assert_eq!(unsafe { value.priority }, -3);
+}
+
+#[test]
+fn what_an_older_device_cannot_is_refused() {
+    let device = device!();
+    if is_gpu(&device) {
+        return say(&format!(
+            "{}: not run, as a device of choice is an emulated one",
+            this_test!()
+        ));
+    }
+    let config = Config::default()
+        .compute_capability(8, 6)
+        .multiprocessors(2);
+    let older = gridcall_emulator::Device::with(&config).unwrap();
+    let older = CudaContext::new(older.ordinal()).unwrap();
+    let stream = older.default_stream();
+    let event = older.new_event(None).unwrap();
+    let mut count = stream.alloc_zeros::<u64>(1).unwrap();
+    let launch = Launch::new(4, 32);
+    let refused = |what: &str| {
+        format!(
+            "the launch asks for {what}, which needs compute capability 9.0; this device has 8.6"
+        )
+    };
+    for (launch, what) in [
+        (launch.cluster(2), "a cluster of several blocks"),
+        (
+            launch.programmatic_stream_serialization(),
+            "programmatic stream serialization",
+        ),
+        (
+            launch.programmatic_event(&event, Trigger::BlockStart),
+            "a programmatic event",
+        ),
+    ] {
+        assert_eq!(
+            attribute(count_threads(&stream, launch, &mut count)),
+            refused(what)
+        );
+    }
+    // Clusters of one block and events of another kind are for every device.
+    let launch = launch.cluster(1).launch_completion_event(&event);
+    count_threads(&stream, launch, &mut count).unwrap();
+    let full = stride(u64::MAX).cooperative();
+    count_threads(&stream, full, &mut count).unwrap();
+    let kernel = count_threads::load(&older).unwrap();
+    let most = 2 * kernel.max_active_blocks_per_multiprocessor(256, 0).unwrap();
+    let found = stream.clone_dtoh(&count).unwrap();
+    assert_eq!(found, [u64::from(4 * 32 + most * 256)]);
+    let more = Launch::new(most + 1, 256).cooperative();
+    let refused = attribute(count_threads(&stream, more, &mut count));
+    assert!(
+        refused.contains(&format!("this device runs {most}")),
+        "{refused}"
+    );
 }
 
 #[test]
