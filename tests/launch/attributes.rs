@@ -6,9 +6,9 @@
 use std::{ptr, sync::Arc};
 
 use gridcall::{
-    AttributeError, Cluster, DevicePointerMut, Launch, LaunchError, LaunchErrorKind, MemSyncDomain,
-    Module, Trigger, cover,
-    cudarc::driver::{CudaContext, CudaEvent, CudaStream, sys},
+    AttributeError, Cluster, DevicePointer, DevicePointerMut, Launch, LaunchError, LaunchErrorKind,
+    MemSyncDomain, Module, Trigger, cover,
+    cudarc::driver::{CudaContext, CudaEvent, CudaStream, DevicePtrMut, sys},
     kernel, stride,
 };
 
@@ -76,6 +76,15 @@ unsafe extern "C" {
 #[kernel(ptx = "../kernels/dependent.ptx")]
 #[name("stamp")]
 unsafe fn stamp_into(times: &mut [i64], duration: i64);
+
+/// Kernels at addresses whose use nobody records, for captures.
+#[kernel(ptx = "../kernels/dependent.ptx")]
+unsafe extern "C" {
+    #[name("first")]
+    fn first_at(y: *mut i32, times: *mut i64, n: i32, duration: i64);
+    #[name("second")]
+    fn second_at(x: *const i32, y: *mut i32, times: *mut i64, n: i32);
+}
 
 /// The same at an address, whose use nobody records.
 #[kernel(ptx = "../kernels/dependent.ptx")]
@@ -498,15 +507,12 @@ fn a_kernel_that_never_waits_may_not_begin_early() {
     assert!(stream.clone_dtoh(&times).unwrap()[0] > 0);
 }
 
-/// When a kernel that waits for the event began, and when the one that records it ended.
-///
-/// What is recorded by a programmatic event, a waiting kernel begins behind only if it is a dependent
-/// launch.
+/// When a kernel that waits for the event on another stream began, and when the one that records it
+/// ended.
 fn stamp_behind<'e>(
     device: &Device,
     event: &'e CudaEvent,
     record: impl Fn(Launch<'static>, &'e CudaEvent) -> Launch<'e>,
-    waiting: Launch<'static>,
 ) -> (i64, i64) {
     let (stream, other) = (device.new_stream().unwrap(), device.new_stream().unwrap());
     let mut y = stream.alloc_zeros::<i32>(10).unwrap();
@@ -515,51 +521,110 @@ fn stamp_behind<'e>(
     stream.synchronize().unwrap();
     other.synchronize().unwrap();
     // Loading may wait for kernels that run.
-    stamp_into::load(device).unwrap();
+    stamp::load(device).unwrap();
     let launch = record(Launch::new(1, 32), event);
     first(&stream, launch, &mut y, &mut of_first, 10, 20 * MILLISECOND).unwrap();
     other.wait(event).unwrap();
-    // SAFETY: there is room for one stamp, and only this stream uses it.
-    unsafe { stamp_into(&other, waiting, &mut times, 0) }.unwrap();
+    stamp(&other, (1, 32), &mut times, 0).unwrap();
     let began = other.clone_dtoh(&times).unwrap()[0];
-    let ended = stream.clone_dtoh(&of_first).unwrap()[1];
+    let [_, ended] = stream.clone_dtoh(&of_first).unwrap()[..] else {
+        panic!("two times")
+    };
+    assert!(began > 0 && ended > 0);
     (began, ended)
 }
 
 #[test]
-fn events_of_a_launch_are_recorded_before_it_ends() {
+fn a_launch_completion_event_is_recorded_before_the_kernel_ends() {
     let device = device!(alone);
     needs_clusters!(device);
     let event = device.new_event(None).unwrap();
+    let (began, ended) = stamp_behind(&device, &event, |launch, event| {
+        launch.launch_completion_event(event)
+    });
+    if is_gpu(&device) {
+        let early = ended - began;
+        say(&format!(
+            "launch-completion event: who waited began {early} ns before the kernel ended"
+        ));
+        assert!(early > 10 * MILLISECOND, "{early} ns early");
+    }
+}
+
+/// When two kernels of a graph began and ended, the second behind a programmatic event of the first.
+fn in_a_graph(device: &Device, trigger: Trigger, waiting: Launch<'static>) -> [i64; 4] {
+    let (stream, other) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+    let mut ints = stream.alloc_zeros::<i32>(20).unwrap();
+    let mut times = stream.alloc_zeros::<i64>(4).unwrap();
+    first_at::load(device).unwrap();
+    second_at::load(device).unwrap();
+    let (event, end) = (
+        device.new_event(None).unwrap(),
+        device.new_event(None).unwrap(),
+    );
+    let ints_at = ints.device_ptr_mut(&stream).0;
+    let times_at = times.device_ptr_mut(&stream).0;
+    stream.synchronize().unwrap();
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    stream.begin_capture(mode).unwrap();
+    let launch = Launch::new(1, 32).programmatic_event(&event, trigger);
+    let (y, of_first) = (
+        DevicePointerMut::from_address(ints_at),
+        DevicePointerMut::from_address(times_at),
+    );
+    // SAFETY: there is room for ten numbers and two times, which live until the graph has run.
+    unsafe { first_at(&stream, launch, y, of_first, 10, 20 * MILLISECOND) }.unwrap();
+    other.wait(&event).unwrap();
+    let (x, y, of_second) = (
+        DevicePointer::from_address(ints_at),
+        DevicePointerMut::from_address(ints_at + 40),
+        DevicePointerMut::from_address(times_at + 16),
+    );
+    // SAFETY: as above, behind the others.
+    unsafe { second_at(&other, waiting, x, y, of_second, 10) }.unwrap();
+    end.record(&other).unwrap();
+    stream.wait(&end).unwrap();
+    let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+    let graph = stream.end_capture(flags).unwrap().unwrap();
+    graph.launch().unwrap();
+    let expected: Vec<i32> = (1..=10).map(|i| 2 * i).collect();
+    assert_eq!(stream.clone_dtoh(&ints).unwrap()[10..], expected);
+    let times = stream.clone_dtoh(&times).unwrap();
+    [times[0], times[1], times[2], times[3]]
+}
+
+#[test]
+fn a_programmatic_event_lets_a_kernel_of_a_graph_begin_early() {
+    let device = device!(alone);
+    needs_clusters!(device);
     let plain = Launch::new(1, 32);
     let dependent = plain.programmatic_stream_serialization();
-    let completion = |launch: Launch<'static>, event| launch.launch_completion_event(event);
-    let at_start =
-        |launch: Launch<'static>, event| launch.programmatic_event(event, Trigger::BlockStart);
-    let when_said = |launch: Launch<'static>, event| {
-        launch.programmatic_event(event, Trigger::LaunchDependents)
-    };
-    for (kind, (began, ended)) in [
-        (
-            "launch completion",
-            stamp_behind(&device, &event, completion, plain),
-        ),
-        (
-            "programmatic, block start",
-            stamp_behind(&device, &event, at_start, dependent),
-        ),
-        (
-            "programmatic, launch dependents",
-            stamp_behind(&device, &event, when_said, dependent),
-        ),
+    for (trigger, waiting) in [
+        (Trigger::BlockStart, plain),
+        (Trigger::BlockStart, dependent),
+        (Trigger::LaunchDependents, plain),
+        (Trigger::LaunchDependents, dependent),
     ] {
-        assert!(began > 0 && ended > 0, "{kind}");
+        let [_, ended, began, waited] = in_a_graph(&device, trigger, waiting);
         if is_gpu(&device) {
-            let early = ended - began;
             say(&format!(
-                "{kind} event: who waited began {early} ns before the kernel ended"
+                "programmatic event, {trigger:?}, dependent {}: began {} ns before the other ended, went on {} ns after",
+                waiting != plain,
+                ended - began,
+                waited - ended
             ));
-            assert!(early > 10 * MILLISECOND, "{kind}: {early} ns early");
+        }
+    }
+    let event = device.new_event(None).unwrap();
+    for trigger in [Trigger::BlockStart, Trigger::LaunchDependents] {
+        let (began, ended) = stamp_behind(&device, &event, |launch, event| {
+            launch.programmatic_event(event, trigger)
+        });
+        if is_gpu(&device) {
+            say(&format!(
+                "programmatic event, {trigger:?}, on another stream: {} ns before the end",
+                ended - began
+            ));
         }
     }
 }
