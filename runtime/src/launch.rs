@@ -290,8 +290,11 @@ impl<'e> Launch<'e> {
     ///
     /// What waits for the event does not wait for what the kernel writes afterwards. Arrays do not
     /// depend on it: whoever uses one on another stream still waits for the whole kernel. A launch
-    /// that covers nothing records nothing. Behind the event, only a kernel that is launched with
-    /// [`programmatic_stream_serialization`](Launch::programmatic_stream_serialization) begins early.
+    /// that covers nothing records nothing.
+    ///
+    /// That something begins earlier for it, CUDA allows and does not promise: on an H200 with CUDA
+    /// 13.0, what waits on another stream waits for the whole kernel. A
+    /// [`launch_completion_event`](Launch::launch_completion_event) is recorded early there.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -594,7 +594,7 @@ fn in_a_graph(device: &Device, trigger: Trigger, waiting: Launch<'static>) -> [i
 }
 
 #[test]
-fn a_programmatic_event_lets_a_kernel_of_a_graph_begin_early() {
+fn what_waits_for_a_programmatic_event_is_ordered() {
     let device = device!(alone);
     needs_clusters!(device);
     let plain = Launch::new(1, 32);
