@@ -292,9 +292,10 @@ impl<'e> Launch<'e> {
     /// depend on it: whoever uses one on another stream still waits for the whole kernel. A launch
     /// that covers nothing records nothing.
     ///
-    /// That something begins earlier for it, CUDA allows and does not promise: on an H200 with CUDA
-    /// 13.0, what waits on another stream waits for the whole kernel. A
-    /// [`launch_completion_event`](Launch::launch_completion_event) is recorded early there.
+    /// It is made for graphs: a kernel that waits for it in a capture begins early when the graph runs,
+    /// and has to wait by `griddepcontrol.wait` for what this one writes. Outside of graphs CUDA may
+    /// let whoever waits begin early, and does not promise it: on an H200 with CUDA 13.0 it does so
+    /// for a [`launch_completion_event`](Launch::launch_completion_event) alone.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
