@@ -342,9 +342,17 @@ fn launches_record_events() {
         Id::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT,
     ] {
         let mut launch = |event: sys::CUevent| {
-            let handle = event.expose_provenance() as u64;
-            let words = [handle as u32, (handle >> 32) as u32, 0];
-            let mut attributes = [attribute(id, words)];
+            let mut attributes = [sys::CUlaunchAttribute {
+                id,
+                pad: [0; 4],
+                value: sys::CUlaunchAttributeValue {
+                    programmaticEvent: sys::CUlaunchAttributeValue_union__bindgen_ty_2 {
+                        event,
+                        flags: 0,
+                        triggerAtBlockStart: 1,
+                    },
+                },
+            }];
             let mut config = one_thread(&mut attributes);
             config.hStream = stream.cu_stream();
             cu!(cuLaunchKernelEx(

@@ -804,6 +804,59 @@ mod tests {
     }
 
     #[test]
+    fn clusters_are_those_of_the_entry() {
+        let required = ".entry k() .explicitcluster .reqnctapercluster 2, 2 {}";
+        assert_eq!(errors("#[cluster(2, 2)] safe fn k();", required), []);
+        assert_eq!(errors("safe fn k();", required), []);
+        let (at, message) = error("#[cluster(4)] safe fn k();", required);
+        assert_eq!(at, "4");
+        assert!(message.contains("write `#[cluster(2, 2)]`"), "{message}");
+        let most = ".entry k() .maxclusterrank 4 {}";
+        assert_eq!(errors("#[cluster(4)] safe fn k();", most), []);
+        let (_, message) = error("#[cluster(4, 2)] safe fn k();", most);
+        assert!(
+            message.contains("at most 4 (`.maxclusterrank`"),
+            "{message}"
+        );
+        assert_eq!(errors("#[cluster(16)] safe fn k();", ".entry k() {}"), []);
+        assert!(
+            error("#[cluster(17)] safe fn k();", ".entry k() {}")
+                .1
+                .contains("this has 17")
+        );
+    }
+
+    #[test]
+    fn a_rank_bounds_blocks_and_clusters() {
+        let ptx = ".entry k() {}";
+        for right in [
+            "#[rank(1)] #[block(256)] safe fn k();",
+            "#[rank(2)] #[block(1, 64)] #[cluster(2)] safe fn k();",
+            "#[rank(3)] #[block(8, 8, 4)] #[cluster(1, 1, 2)] safe fn k();",
+        ] {
+            assert_eq!(errors(right, ptx), []);
+        }
+        let (at, message) = error("#[rank(1)] #[block(1, 64)] safe fn k();", ptx);
+        assert_eq!(at, "1, 64");
+        assert!(message.contains("more axes than #[rank(1)]"), "{message}");
+        let required = ".entry k() .reqntid 8, 1, 8 {}";
+        let (at, message) = error("#[rank(2)] safe fn k();", required);
+        assert_eq!(at, "2");
+        assert!(message.contains("write `#[rank(3)]`"), "{message}");
+    }
+
+    #[test]
+    fn a_kernel_that_waits_for_its_grid_is_cooperative() {
+        let traps = ".entry k() { .reg .b32 %r<3>; .reg .b64 %rd<2>; .reg .pred %p<2>;
+            mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd1, {%r2, %r1};
+            setp.ne.s64 %p1, %rd1, 0; @%p1 bra L; trap; L: ret; }";
+        assert_eq!(errors("#[cooperative] safe fn k();", traps), []);
+        let (at, message) = error("safe fn k();", traps);
+        assert_eq!(at, "k");
+        assert!(message.contains("traps at k.ptx:6 unless"), "{message}");
+    }
+
+    #[test]
     fn the_parameter_block_has_a_limit() {
         let ptx = ".entry k(.param .align 4 .b8 a[5000]) {}";
         let (at, message) = error("safe fn k(a: Big);", ptx);

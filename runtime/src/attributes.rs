@@ -158,8 +158,9 @@ impl<'e> Attributes<'e> {
         {
             all.cluster(declared.into());
         }
-        // What the PTX requires, the driver knows by itself.
-        if kernel.needs.required_cluster.is_some() {
+        // What the PTX requires, the driver knows by itself; and where there are no clusters, each
+        // block is one.
+        if kernel.needs.required_cluster.is_some() || !kernel.limits.clusters {
             all.set &= !CLUSTER;
         }
         all
@@ -380,7 +381,7 @@ fn check_availability(
     if cooperative && !limits.cooperative {
         return Err(AttributeError::NoCooperative);
     }
-    if attributes.any() && kernel.driver.launch_kernel_ex.is_none() {
+    if attributes.of_launch(kernel).any() && kernel.driver.launch_kernel_ex.is_none() {
         return Err(AttributeError::OldDriver {
             function: "cuLaunchKernelEx",
         });

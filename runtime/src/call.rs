@@ -74,14 +74,17 @@ pub unsafe fn launch_unsafe<A: Arguments>(
 ///
 /// No function, since handing the arguments on to one copies them.
 macro_rules! launch_resolved {
-    ($kernel:expr, $stream:expr, $dims:expr, $arguments:ident: $ty:ident) => {{
+    ($kernel:expr, $stream:expr, $dims:expr, $attributes:expr, $arguments:ident: $ty:ident) => {{
         let (kernel, stream, dims) = ($kernel, $stream, $dims);
+        let attributes: Option<&Attributes<'_>> = $attributes;
         let call = Call::new(kernel, StreamRef::from(stream), dims);
+        // What has attributes is launched out of line.
+        call.mixed.set(attributes.is_some());
         let mut params = $arguments.check(&call)?;
         if dims.is_empty() {
             return Ok(());
         }
-        if !$ty::ARRAYS {
+        if !$ty::ARRAYS && attributes.is_none() {
             // SAFETY: the parameters are those of these arguments.
             return unsafe { $arguments.run(&call, &mut params) };
         }
@@ -89,7 +92,9 @@ macro_rules! launch_resolved {
         if kernel.synchronous || call.mixed.get() || !settled && !is_alone(stream) {
             let dims = dims.numbers();
             // SAFETY: the parameters are those of these arguments.
-            return unsafe { launch_in_order(kernel, stream, dims, None, $arguments, &mut params) };
+            return unsafe {
+                launch_in_order(kernel, stream, dims, attributes, $arguments, &mut params)
+            };
         }
         // SAFETY: all arrays are settled on the stream, or if some are not, cudarc orders nothing now,
         // and what decides that is the same for the stream and for those. `Call::finish` looks again,
@@ -113,13 +118,13 @@ pub(crate) fn launch_loaded<A: Arguments>(
 ) -> Result<(), LaunchError> {
     let safe = <A::Declared as Declared>::Safety::SAFE;
     begin(kernel, stream, safe, launch.dynamic_shared_mem_bytes())?;
-    if launch.attributes.any() || !kernel.plain {
+    if launch.attributes.any() || A::Declared::EXAMINED && kernel.needs.any() {
         // A copy, so that only this puts it into memory.
         let copy = launch;
         return launch_examined(kernel, stream, &copy, arguments);
     }
     let dims = resolve::<A::Declared>(kernel, launch)?;
-    launch_resolved!(kernel, stream, dims, arguments: A)
+    launch_resolved!(kernel, stream, dims, None, arguments: A)
 }
 
 /// Launches a kernel with attributes, its own or those of this launch.
@@ -129,11 +134,18 @@ fn launch_examined<A: Arguments>(
     kernel: &Loaded,
     stream: &CudaStream,
     launch: &Launch<'_>,
-    arguments: A,
+    mut arguments: A,
 ) -> Result<(), LaunchError> {
     let dims = resolve_examined::<A::Declared>(kernel, stream, launch)?;
     let attributes = launch.attributes.of_launch(kernel);
-    launch_attributed(kernel, stream, dims, &attributes, arguments)
+    let call = Call::new(kernel, StreamRef::from(stream), dims);
+    let mut params = arguments.check(&call)?;
+    if dims.is_empty() {
+        return Ok(());
+    }
+    let (dims, attributes) = (dims.numbers(), Some(&attributes));
+    // SAFETY: the parameters are those of these arguments.
+    unsafe { launch_in_order(kernel, stream, dims, attributes, arguments, &mut params) }
 }
 
 /// Launches a kernel of which all but the arguments was checked.
@@ -142,30 +154,12 @@ pub(crate) fn launch_prepared<A: Arguments>(
     kernel: &Loaded,
     stream: &CudaStream,
     dims: Dims,
+    attributes: Option<&Attributes<'_>>,
     mut arguments: A,
 ) -> Result<(), LaunchError> {
     let safe = <A::Declared as Declared>::Safety::SAFE;
     begin(kernel, stream, safe, 0)?;
-    launch_resolved!(kernel, stream, dims, arguments: A)
-}
-
-/// As [`launch_prepared`], with attributes that were examined with the shape.
-#[inline(never)]
-pub(crate) fn launch_attributed<A: Arguments>(
-    kernel: &Loaded,
-    stream: &CudaStream,
-    dims: Dims,
-    attributes: &Attributes<'_>,
-    mut arguments: A,
-) -> Result<(), LaunchError> {
-    let call = Call::new(kernel, StreamRef::from(stream), dims);
-    let mut params = arguments.check(&call)?;
-    if dims.is_empty() {
-        return Ok(());
-    }
-    let (dims, attributes) = (dims.numbers(), Some(attributes));
-    // SAFETY: the parameters are those of these arguments.
-    unsafe { launch_in_order(kernel, stream, dims, attributes, arguments, &mut params) }
+    launch_resolved!(kernel, stream, dims, attributes, arguments: A)
 }
 
 /// Describes the launch of a kernel through the one that is loaded for the stream's context.
@@ -190,7 +184,7 @@ pub(crate) fn describe_loaded<A: Arguments>(
 ) -> Result<LaunchDescription, LaunchError> {
     // For the opt-in to shared memory.
     rebind(kernel, stream)?;
-    let dims = if launch.attributes.any() || !kernel.plain {
+    let dims = if launch.attributes.any() || kernel.needs.any() {
         resolve_examined::<A::Declared>(kernel, stream, &launch)?
     } else {
         resolve::<A::Declared>(kernel, launch)?
@@ -294,13 +288,9 @@ pub(crate) fn resolve_examined<D: Declared>(
     stream: &CudaStream,
     launch: &Launch<'_>,
 ) -> Result<Dims, LaunchError> {
-    let dims = resolve::<D>(kernel, *launch)?;
-    if let Err(geometry) = dims.check_block(kernel) {
-        return Err(error(kernel, LaunchErrorKind::Geometry(geometry)));
-    }
     let examined = Examined {
         attributes: &launch.attributes,
-        dims,
+        dims: resolve::<D>(kernel, *launch)?,
         covers: launch.covers(),
         safe: D::Safety::SAFE,
         context: stream.context().cu_ctx(),

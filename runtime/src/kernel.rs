@@ -81,6 +81,10 @@ pub trait Declared {
     /// `#[rank(..)]`, or 0.
     const RANK: u8;
 
+    /// Whether the kernel may ask for attributes that a launch does not ask for. Where the PTX is known,
+    /// most certainly do not, and their launches need not look.
+    const EXAMINED: bool;
+
     /// The kernel and where it is loaded.
     fn cell() -> &'static KernelCell;
 }

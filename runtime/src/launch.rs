@@ -289,7 +289,13 @@ impl<'e> Launch<'e> {
     /// capability 9.0). The event must be one without timing, of the stream's context.
     ///
     /// What waits for the event does not wait for what the kernel writes afterwards. Arrays do not
-    /// depend on it: whoever uses one on another stream still waits for the whole kernel.
+    /// depend on it: whoever uses one on another stream still waits for the whole kernel. A launch
+    /// that covers nothing records nothing.
+    ///
+    /// It is made for graphs: a kernel that waits for it in a capture begins early when the graph runs,
+    /// and has to wait by `griddepcontrol.wait` for what this one writes. Outside of graphs CUDA may
+    /// let whoever waits begin early, and does not promise it: on an H200 with CUDA 13.0 it does so
+    /// for a [`launch_completion_event`](Launch::launch_completion_event) alone.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -569,8 +575,6 @@ pub(crate) struct Dims {
 }
 
 impl Dims {
-    /// The shape of a launch. For kernels that are not [plain](Loaded::plain), the block is still to be
-    /// checked.
     #[inline(always)]
     pub(crate) fn resolve(launch: Launch<'_>, kernel: &Loaded) -> Result<Dims, GeometryError> {
         let rank = match launch.shape {
@@ -588,7 +592,13 @@ impl Dims {
         )]
         let shared_mem_bytes = launch.shared_mem_bytes as u32;
         let block = match launch.block {
-            BlockChoice::Default => kernel.default_block(rank),
+            BlockChoice::Default => {
+                let block = kernel.default_block(rank);
+                if !kernel.default_block_fits {
+                    check_block(block, kernel)?;
+                }
+                block
+            }
             BlockChoice::Exact(block) => {
                 check_block(block, kernel)?;
                 block
@@ -611,11 +621,6 @@ impl Dims {
             block,
             shared_mem_bytes,
         })
-    }
-
-    /// Refuses a block that the kernel has by default and cannot be launched with here.
-    pub(crate) fn check_block(&self, kernel: &Loaded) -> Result<(), GeometryError> {
-        check_block(self.block, kernel)
     }
 
     /// Refuses a launch along other axes than those that the kernel is declared for. One along more

@@ -73,7 +73,8 @@
 //! The author of a `safe fn` declaration vouches, by the `unsafe` before the block, that whenever
 //! its `#[requires]` hold, the kernel stays within its arrays, writes through no `&[T]`, writes
 //! only valid values of `T`, returns, and is right for every launch shape that the contract admits
-//! (a contract may also speak of `grid`, `block` and `shared_mem_bytes`). Given that, no safe code
+//! (a contract may also speak of `grid`, `block` and `shared_mem_bytes`), in clusters of any size
+//! unless `#[cluster(..)]` or the PTX name one. Given that, no safe code
 //! can make a launch read or write memory that is not its own. The launch itself sees to this:
 //!
 //! - Arrays stay borrowed during the call, and their later free or reuse waits for the kernel:

@@ -48,9 +48,6 @@ pub(crate) struct Loaded {
     granted_shared_mem: AtomicU32,
     /// What the declaration and the image ask of every launch.
     pub(crate) needs: Needs,
-    /// Whether a launch that asks for nothing needs no examination: the kernel asks for no attributes
-    /// either, and its default block is within every limit.
-    pub(crate) plain: bool,
     /// What occupancy says of it, as far as it was asked for.
     pub(crate) remembered: Remembered,
     /// The block the kernel must be launched with.
@@ -59,6 +56,8 @@ pub(crate) struct Loaded {
     pub(crate) maxntid: Option<[u32; 3]>,
     /// The block of a launch that names none, by the number of its axes.
     default_blocks: [Block; 3],
+    /// Whether that block is within every limit; a fixed one need not be.
+    pub(crate) default_block_fits: bool,
     /// Keeps the function loaded.
     module: Arc<Module>,
 }
@@ -174,9 +173,6 @@ impl Loaded {
             block: block(dims),
             by_ptx,
         });
-        // A fixed one need not be within every limit.
-        let default_block_fits = fixed_block
-            .is_none_or(|fixed| fixed.block.threads() <= u64::from(max_threads_per_block));
         Ok(Loaded {
             declaration,
             driver,
@@ -190,11 +186,12 @@ impl Loaded {
             static_shared_mem: attribute(1)?,
             granted_shared_mem: AtomicU32::new(attribute(8)?),
             needs,
-            plain: default_block_fits && !needs.any(),
             remembered: Remembered::default(),
             fixed_block,
             maxntid: found.maxntid,
             default_blocks: default_blocks(found.maxntid, fixed_block, max_threads_per_block),
+            default_block_fits: fixed_block
+                .is_none_or(|fixed| fixed.block.threads() <= u64::from(max_threads_per_block)),
             module,
         })
     }
@@ -308,18 +305,17 @@ impl Loaded {
 impl Limits {
     fn of(driver: &Driver, context: &CudaContext) -> Result<Limits, DriverCode> {
         // The numbers are those of CUdevice_attribute: MAX_THREADS_PER_BLOCK, MAX_BLOCK_DIM_X to
-        // _Z, MAX_GRID_DIM_X to _Z, MAX_SHARED_MEMORY_PER_BLOCK and its _OPTIN;
+        // _Z, MAX_GRID_DIM_X to _Z, MAX_SHARED_MEMORY_PER_BLOCK and its _OPTIN, MULTIPROCESSOR_COUNT,
+        // COMPUTE_CAPABILITY_MAJOR and _MINOR, COOPERATIVE_LAUNCH; and CLUSTER_LAUNCH, which drivers
+        // before CUDA 11.8 do not know.
         let attribute = |number| driver.device_attribute(context.cu_device(), number);
         let default_shared_mem = attribute(8)?;
-        // MULTIPROCESSOR_COUNT, COMPUTE_CAPABILITY_MAJOR and _MINOR, COOPERATIVE_LAUNCH; and of CUDA
-        // 11.8 CLUSTER_LAUNCH, which older drivers do not know.
-        let priorities = priorities(driver)?;
         Ok(Limits {
             multiprocessors: attribute(16)?,
             capability: (attribute(75)?, attribute(76)?),
             cooperative: attribute(95)? != 0,
             clusters: attribute(120).unwrap_or(0) != 0,
-            priorities,
+            priorities: priorities(driver)?,
             threads_per_block: attribute(1)?,
             block: [attribute(2)?, attribute(3)?, attribute(4)?],
             grid: [attribute(5)?, attribute(6)?, attribute(7)?],

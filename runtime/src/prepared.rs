@@ -6,9 +6,9 @@ use cudarc::driver::CudaStream;
 
 use crate::{
     attributes::Attributes,
-    call::{begin, launch_attributed, launch_prepared, resolve_examined},
+    call::{begin, launch_prepared, resolve_examined},
     error::LaunchError,
-    kernel::{Arguments, Declared, Kernel, Safe, Safety, Unsafe},
+    kernel::{Arguments, Declared, Kernel, Safe, Unsafe},
     launch::{Dims, Launch},
 };
 
@@ -89,18 +89,8 @@ impl<D, S> Prepared<'_, D, S> {
     #[inline(always)]
     fn run<A: Arguments>(&self, arguments: A) -> Result<(), LaunchError> {
         let kernel = self.kernel.loaded();
-        match &self.attributes {
-            None => launch_prepared(kernel, &self.stream, self.dims, arguments),
-            Some(attributes) => {
-                begin(
-                    kernel,
-                    &self.stream,
-                    <A::Declared as Declared>::Safety::SAFE,
-                    0,
-                )?;
-                launch_attributed(kernel, &self.stream, self.dims, attributes, arguments)
-            }
-        }
+        let attributes = self.attributes.as_ref();
+        launch_prepared(kernel, &self.stream, self.dims, attributes, arguments)
     }
 }
 

@@ -3,16 +3,21 @@
 //! What shows in times alone is measured on a GPU: the emulator may run one kernel after another, and
 //! its clocks are those of single kernels.
 
-use std::sync::Arc;
+use std::{ptr, sync::Arc};
 
 use gridcall::{
-    AttributeError, Cluster, Launch, LaunchError, LaunchErrorKind, MemSyncDomain, Module, Trigger,
-    cover,
-    cudarc::driver::{CudaContext, CudaEvent, CudaStream, sys},
-    kernel,
+    AttributeError, Cluster, DevicePointer, DevicePointerMut, Launch, LaunchError, LaunchErrorKind,
+    MemSyncDomain, Module, Trigger, cover,
+    cudarc::driver::{CudaContext, CudaEvent, CudaStream, DevicePtrMut, sys},
+    kernel, stride,
 };
 
-use crate::support::{Device, say};
+use gridcall_emulator::Config;
+
+use crate::{
+    kernels::count_threads,
+    support::{Device, say},
+};
 
 #[kernel(ptx = "../kernels/cooperative.ptx")]
 unsafe extern "C" {
@@ -71,6 +76,20 @@ unsafe extern "C" {
 #[kernel(ptx = "../kernels/dependent.ptx")]
 #[name("stamp")]
 unsafe fn stamp_into(times: &mut [i64], duration: i64);
+
+/// Kernels at addresses whose use nobody records, for captures.
+#[kernel(ptx = "../kernels/dependent.ptx")]
+unsafe extern "C" {
+    #[name("first")]
+    fn first_at(y: *mut i32, times: *mut i64, n: i32, duration: i64);
+    #[name("second")]
+    fn second_at(x: *const i32, y: *mut i32, times: *mut i64, n: i32);
+}
+
+/// The same at an address, whose use nobody records.
+#[kernel(ptx = "../kernels/dependent.ptx")]
+#[name("stamp")]
+unsafe fn stamp_at(times: *mut i64, duration: i64);
 
 /// Kernels of modules that are known only when the program runs.
 mod later {
@@ -488,15 +507,12 @@ fn a_kernel_that_never_waits_may_not_begin_early() {
     assert!(stream.clone_dtoh(&times).unwrap()[0] > 0);
 }
 
-/// When a kernel that waits for the event began, and when the one that records it ended.
-///
-/// What is recorded by a programmatic event, a waiting kernel begins behind only if it is a dependent
-/// launch.
+/// When a kernel that waits for the event on another stream began, and when the one that records it
+/// ended.
 fn stamp_behind<'e>(
     device: &Device,
     event: &'e CudaEvent,
     record: impl Fn(Launch<'static>, &'e CudaEvent) -> Launch<'e>,
-    waiting: Launch<'static>,
 ) -> (i64, i64) {
     let (stream, other) = (device.new_stream().unwrap(), device.new_stream().unwrap());
     let mut y = stream.alloc_zeros::<i32>(10).unwrap();
@@ -505,52 +521,110 @@ fn stamp_behind<'e>(
     stream.synchronize().unwrap();
     other.synchronize().unwrap();
     // Loading may wait for kernels that run.
-    stamp_into::load(device).unwrap();
+    stamp::load(device).unwrap();
     let launch = record(Launch::new(1, 32), event);
     first(&stream, launch, &mut y, &mut of_first, 10, 20 * MILLISECOND).unwrap();
     other.wait(event).unwrap();
-    // SAFETY: there is room for one stamp, and only this stream uses it.
-    unsafe { stamp_into(&other, waiting, &mut times, 0) }.unwrap();
+    stamp(&other, (1, 32), &mut times, 0).unwrap();
     let began = other.clone_dtoh(&times).unwrap()[0];
-    let ended = stream.clone_dtoh(&of_first).unwrap()[1];
+    let [_, ended] = stream.clone_dtoh(&of_first).unwrap()[..] else {
+        panic!("two times")
+    };
+    assert!(began > 0 && ended > 0);
     (began, ended)
 }
 
 #[test]
-fn events_of_a_launch_are_recorded_before_it_ends() {
+fn a_launch_completion_event_is_recorded_before_the_kernel_ends() {
     let device = device!(alone);
     needs_clusters!(device);
     let event = device.new_event(None).unwrap();
+    let (began, ended) = stamp_behind(&device, &event, |launch, event| {
+        launch.launch_completion_event(event)
+    });
+    if is_gpu(&device) {
+        let early = ended - began;
+        say(&format!(
+            "launch-completion event: who waited began {early} ns before the kernel ended"
+        ));
+        assert!(early > 10 * MILLISECOND, "{early} ns early");
+    }
+}
+
+/// When two kernels of a graph began and ended, the second behind a programmatic event of the first.
+fn in_a_graph(device: &Device, trigger: Trigger, waiting: Launch<'static>) -> [i64; 4] {
+    let (stream, other) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+    let mut ints = stream.alloc_zeros::<i32>(20).unwrap();
+    let mut times = stream.alloc_zeros::<i64>(4).unwrap();
+    first_at::load(device).unwrap();
+    second_at::load(device).unwrap();
+    let (event, end) = (
+        device.new_event(None).unwrap(),
+        device.new_event(None).unwrap(),
+    );
+    let ints_at = ints.device_ptr_mut(&stream).0;
+    let times_at = times.device_ptr_mut(&stream).0;
+    stream.synchronize().unwrap();
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    stream.begin_capture(mode).unwrap();
+    let launch = Launch::new(1, 32).programmatic_event(&event, trigger);
+    let (y, of_first) = (
+        DevicePointerMut::from_address(ints_at),
+        DevicePointerMut::from_address(times_at),
+    );
+    // SAFETY: there is room for ten numbers and two times, which live until the graph has run.
+    unsafe { first_at(&stream, launch, y, of_first, 10, 20 * MILLISECOND) }.unwrap();
+    other.wait(&event).unwrap();
+    let (x, y, of_second) = (
+        DevicePointer::from_address(ints_at),
+        DevicePointerMut::from_address(ints_at + 40),
+        DevicePointerMut::from_address(times_at + 16),
+    );
+    // SAFETY: as above, behind the others.
+    unsafe { second_at(&other, waiting, x, y, of_second, 10) }.unwrap();
+    end.record(&other).unwrap();
+    stream.wait(&end).unwrap();
+    let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+    let graph = stream.end_capture(flags).unwrap().unwrap();
+    graph.launch().unwrap();
+    let expected: Vec<i32> = (1..=10).map(|i| 2 * i).collect();
+    assert_eq!(stream.clone_dtoh(&ints).unwrap()[10..], expected);
+    let times = stream.clone_dtoh(&times).unwrap();
+    [times[0], times[1], times[2], times[3]]
+}
+
+#[test]
+fn a_programmatic_event_lets_a_kernel_of_a_graph_begin_early() {
+    let device = device!(alone);
+    needs_clusters!(device);
     let plain = Launch::new(1, 32);
     let dependent = plain.programmatic_stream_serialization();
-    let completion = |launch: Launch<'static>, event| launch.launch_completion_event(event);
-    let at_start =
-        |launch: Launch<'static>, event| launch.programmatic_event(event, Trigger::BlockStart);
-    let when_said = |launch: Launch<'static>, event| {
-        launch.programmatic_event(event, Trigger::LaunchDependents)
-    };
-    for (kind, (began, ended)) in [
-        (
-            "launch completion",
-            stamp_behind(&device, &event, completion, plain),
-        ),
-        (
-            "programmatic, block start",
-            stamp_behind(&device, &event, at_start, dependent),
-        ),
-        (
-            "programmatic, launch dependents",
-            stamp_behind(&device, &event, when_said, dependent),
-        ),
-    ] {
-        assert!(began > 0 && ended > 0, "{kind}");
-        if is_gpu(&device) {
-            let early = ended - began;
-            say(&format!(
-                "{kind} event: who waited began {early} ns before the kernel ended"
-            ));
-            assert!(early > 10 * MILLISECOND, "{kind}: {early} ns early");
+    for trigger in [Trigger::BlockStart, Trigger::LaunchDependents] {
+        for waiting in [plain, dependent] {
+            let [_, ended, began, waited] = in_a_graph(&device, trigger, waiting);
+            if is_gpu(&device) {
+                let early = ended - began;
+                say(&format!(
+                    "programmatic event, {trigger:?}: began {early} ns before the other ended, went on {} ns after",
+                    waited - ended
+                ));
+                assert!(early > 10 * MILLISECOND, "{early} ns early");
+                assert!(waited >= ended, "the wait came back before the first ended");
+            }
         }
+    }
+}
+
+#[test]
+fn what_waits_for_a_programmatic_event_on_another_stream_runs() {
+    let device = device!(alone);
+    needs_clusters!(device);
+    let event = device.new_event(None).unwrap();
+    for trigger in [Trigger::BlockStart, Trigger::LaunchDependents] {
+        // Whether it begins early is left to the driver.
+        stamp_behind(&device, &event, |launch, event| {
+            launch.programmatic_event(event, trigger)
+        });
     }
 }
 
@@ -660,6 +734,126 @@ fn priorities(device: &Arc<CudaContext>) -> (i32, i32) {
     let code = unsafe { sys::cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest) };
     code.result().unwrap();
     (least, greatest)
+}
+
+/// What the one kernel of a capture was launched with.
+fn captured(
+    stream: &CudaStream,
+    attribute: sys::CUlaunchAttributeID,
+    launch: impl FnOnce(),
+) -> sys::CUlaunchAttributeValue {
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    stream.begin_capture(mode).unwrap();
+    launch();
+    let (mut graph, mut node, mut count) = (ptr::null_mut(), ptr::null_mut(), 1);
+    // SAFETY: the stream is being captured, and `graph` takes the graph.
+    let code = unsafe { sys::cuStreamEndCapture(stream.cu_stream(), &raw mut graph) };
+    code.result().unwrap();
+    // SAFETY: the graph lives, and there is room for one node.
+    let code = unsafe { sys::cuGraphGetNodes(graph, &raw mut node, &raw mut count) };
+    code.result().unwrap();
+    assert_eq!(count, 1);
+    let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+    // SAFETY: the node is a kernel's, and `value` takes the answer.
+    let code = unsafe { sys::cuGraphKernelNodeGetAttribute(node, attribute, &raw mut value) };
+    code.result().unwrap();
+    // SAFETY: nobody uses the graph any more.
+    unsafe { sys::cuGraphDestroy(graph) }.result().unwrap();
+    value
+}
+
+#[test]
+fn domain_and_priority_reach_the_driver() {
+    use sys::{CUlaunchAttributeID as Id, CUlaunchMemSyncDomain as Domain};
+    let device = device!();
+    needs_clusters!(device);
+    if !is_gpu(&device) {
+        return say(&format!(
+            "{}: not run, as the driver does not tell attributes of captured kernels",
+            this_test!()
+        ));
+    }
+    let stream = device.new_stream().unwrap();
+    stamp_at::load(&device).unwrap();
+    let pointer = DevicePointerMut::from_address(8);
+    let launch = Launch::new(1, 32);
+    let domain = Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+    for (launch, expected) in [
+        (launch, Domain::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT),
+        (
+            launch.mem_sync_domain(MemSyncDomain::Remote),
+            Domain::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE,
+        ),
+    ] {
+        let value = captured(&stream, domain, || {
+            // SAFETY: nothing runs: the capture is thrown away.
+            unsafe { stamp_at(&stream, launch, pointer, 0) }.unwrap();
+        });
+        // SAFETY: it is the value of this attribute.
+        assert_eq!(unsafe { value.memSyncDomain }, expected);
+    }
+    let value = captured(&stream, Id::CU_LAUNCH_ATTRIBUTE_PRIORITY, || {
+        // SAFETY: nothing runs: the capture is thrown away.
+        unsafe { stamp_at(&stream, launch.priority(-3), pointer, 0) }.unwrap();
+    });
+    // SAFETY: it is the value of this attribute.
+    assert_eq!(unsafe { value.priority }, -3);
+}
+
+#[test]
+fn what_an_older_device_cannot_is_refused() {
+    let device = device!();
+    if is_gpu(&device) {
+        return say(&format!(
+            "{}: not run, as a device of choice is an emulated one",
+            this_test!()
+        ));
+    }
+    let config = Config::default()
+        .compute_capability(8, 6)
+        .multiprocessors(2);
+    let older = gridcall_emulator::Device::with(&config).unwrap();
+    let older = CudaContext::new(older.ordinal()).unwrap();
+    let stream = older.default_stream();
+    let event = older.new_event(None).unwrap();
+    let mut count = stream.alloc_zeros::<u64>(1).unwrap();
+    let launch = Launch::new(4, 32);
+    let refused = |what: &str| {
+        format!(
+            "the launch asks for {what}, which needs compute capability 9.0; this device has 8.6"
+        )
+    };
+    for (launch, what) in [
+        (launch.cluster(2), "a cluster of several blocks"),
+        (
+            launch.programmatic_stream_serialization(),
+            "programmatic stream serialization",
+        ),
+        (
+            launch.programmatic_event(&event, Trigger::BlockStart),
+            "a programmatic event",
+        ),
+    ] {
+        assert_eq!(
+            attribute(count_threads(&stream, launch, &mut count)),
+            refused(what)
+        );
+    }
+    // Clusters of one block and events of another kind are for every device.
+    let launch = launch.cluster(1).launch_completion_event(&event);
+    count_threads(&stream, launch, &mut count).unwrap();
+    let full = stride(u64::MAX).cooperative();
+    count_threads(&stream, full, &mut count).unwrap();
+    let kernel = count_threads::load(&older).unwrap();
+    let most = 2 * kernel.max_active_blocks_per_multiprocessor(256, 0).unwrap();
+    let found = stream.clone_dtoh(&count).unwrap();
+    assert_eq!(found, [u64::from(4 * 32 + most * 256)]);
+    let more = Launch::new(most + 1, 256).cooperative();
+    let refused = attribute(count_threads(&stream, more, &mut count));
+    assert!(
+        refused.contains(&format!("this device runs {most}")),
+        "{refused}"
+    );
 }
 
 #[test]

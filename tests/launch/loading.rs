@@ -242,4 +242,5 @@ fn handles_may_be_shared_and_sent() {
     is_shared_and_sent::<LoadError>();
     is_shared_and_sent::<gridcall::LaunchError>();
     is_shared_and_sent::<gridcall::Launch>();
+    is_shared_and_sent::<gridcall::Prepared<'_, saxpy>>();
 }

@@ -83,6 +83,13 @@ impl Subject<'_> {
         let block = dims(self.kernel.block.as_ref().map(|block| block.dims));
         let needs = self.needs(None, false);
         let rank = plain(self.kernel.rank.as_ref().map_or(0, |rank| rank.axes));
+        let examined = self.later
+            || self.kernel.cooperative
+            || self.kernel.cluster.is_some()
+            || self.entries.iter().any(|(entry, _)| {
+                let directives = entry.directives();
+                directives.reqnctapercluster().is_some() || directives.explicitcluster()
+            });
         let variants = self.variants();
         let may_alias = self.kernel.may_alias.iter().map(|&(one, other)| {
             let (one, other) = (plain(one), plain(other));
@@ -94,6 +101,7 @@ impl Subject<'_> {
             impl #krate::__private::Declared for #kernel_ty {
                 type Safety = #safety;
                 const RANK: ::core::primitive::u8 = #rank;
+                const EXAMINED: ::core::primitive::bool = #examined;
                 fn cell() -> &'static #krate::__private::KernelCell {
                     static CELL: #krate::__private::KernelCell =
                         #krate::__private::KernelCell::new(&#krate::__private::Declaration {
