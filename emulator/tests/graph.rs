@@ -918,6 +918,43 @@ fn memset_node(
     node
 }
 
+#[test]
+fn a_node_is_turned_off_and_on() {
+    let (device, context) = fresh();
+    let stream = context.new_stream().unwrap();
+    let x = allocate(2);
+    let (mut graph, mut exec, mut empty) = (null_mut(), null_mut(), null_mut());
+    assert_eq!(cu!(cuGraphCreate(&raw mut graph, 0)), SUCCESS);
+    let first = memset_node(&context, graph, &[], x, 1);
+    let second = memset_node(&context, graph, &[first], x, 2);
+    let third = memset_node(&context, graph, &[second], x + 1, 3);
+    let code = cu!(cuGraphAddEmptyNode(
+        &raw mut empty,
+        graph,
+        &raw const third,
+        1
+    ));
+    assert_eq!(code, SUCCESS);
+    let code = cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0));
+    assert_eq!(code, SUCCESS);
+    for (on, value) in [(0, 1), (1, 2), (0, 1)] {
+        assert_eq!(cu!(cuGraphNodeSetEnabled(exec, second, on)), SUCCESS);
+        let mut found = 9;
+        let code = cu!(cuGraphNodeGetEnabled(exec, second, &raw mut found));
+        assert_eq!((code, found), (SUCCESS, on));
+        assert_eq!(cu!(cuGraphLaunch(exec, stream.cu_stream())), SUCCESS);
+        stream.synchronize().unwrap();
+        // What is behind a node that is off runs, in its place in the order.
+        assert_eq!([read(x), read(x + 1)], [value, 3]);
+    }
+    assert_eq!(cu!(cuGraphNodeSetEnabled(exec, empty, 0)), INVALID_VALUE);
+    assert_eq!(
+        cu!(cuGraphNodeSetEnabled(exec, null_mut(), 0)),
+        INVALID_VALUE
+    );
+    assert_eq!(device.reports(), []);
+}
+
 fn begin_to_graph(stream: &CudaStream, graph: sys::CUgraph, after: &[sys::CUgraphNode]) -> u32 {
     cu!(cuStreamBeginCaptureToGraph(
         stream.cu_stream(),
