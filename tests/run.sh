@@ -35,6 +35,7 @@ case ${1-} in
         # driver in place of the real one leave the sanitizer nothing to stand on.
         run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/launch --skip faults:: --skip driver::
         run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/buffer --skip faults::
+        run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/graph --skip faults::
         run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/interop
         ;;
     --bench)
@@ -43,6 +44,7 @@ case ${1-} in
     '')
         run tests/launch
         run tests/buffer
+        run tests/graph
         run tests/interop
         for example in examples/*; do
             run "$example"
@@ -51,6 +53,7 @@ case ${1-} in
     *)
         run tests/launch "$@"
         run tests/buffer "$@"
+        run tests/graph "$@"
         run tests/interop "$@"
         ;;
 esac

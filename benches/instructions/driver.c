@@ -18,6 +18,8 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_SUPPORTED = 801 };
     F(cuStreamWaitEvent) F(cuStreamIsCapturing) F(cuEventCreate) F(cuEventDestroy_v2) F(cuEventRecord)                    \
     F(cuModuleLoadData) F(cuModuleLoadDataEx) F(cuModuleUnload) F(cuModuleGetFunction) F(cuFuncGetAttribute)              \
     F(cuFuncSetAttribute) F(cuFuncGetParamInfo) F(cuOccupancyMaxActiveBlocksPerMultiprocessor) F(cuLaunchKernel)          \
+    F(cuGraphCreate) F(cuGraphDestroy) F(cuGraphAddKernelNode_v2) F(cuGraphInstantiateWithFlags) F(cuGraphExecDestroy)    \
+    F(cuGraphUpload) F(cuGraphLaunch) F(cuGraphExecKernelNodeSetParams_v2)                                                \
     F(cuEventElapsedTime) F(cuGetErrorName) F(cuGetErrorString)
 
 #define NUMBER(name) n_##name,
@@ -39,8 +41,11 @@ const char* driver_calls(size_t index, uint64_t* count) {
     result name(__VA_ARGS__) { \
         calls[n_##name]++;
 
+#define COUNTED_NOT(name) \
+    result name(void) { return NOT_SUPPORTED; }
+
 static _Thread_local handle current;
-static char context, event, module, function;
+static char context, event, module, function, graph, node, exec;
 static uintptr_t next_stream = 0x600000000000;
 static uint64_t next_address = 0x700000000000;
 
@@ -127,6 +132,29 @@ COUNTED(cuLaunchKernel, handle which, unsigned grid_x, unsigned grid_y, unsigned
         unsigned block_z, unsigned shared, handle on, void** parameters, void** extra)
     return SUCCESS;
 }
+
+COUNTED(cuGraphCreate, handle* out, unsigned flags) *out = &graph; return SUCCESS; }
+COUNTED(cuGraphDestroy, handle which) return SUCCESS; }
+COUNTED(cuGraphAddKernelNode_v2, handle* out, handle in, const handle* after, size_t count, const void* params)
+    *out = &node;
+    return SUCCESS;
+}
+COUNTED(cuGraphInstantiateWithFlags, handle* out, handle of, unsigned long long flags) *out = &exec; return SUCCESS; }
+COUNTED(cuGraphExecDestroy, handle which) return SUCCESS; }
+COUNTED(cuGraphUpload, handle which, handle on) return SUCCESS; }
+COUNTED(cuGraphLaunch, handle which, handle on) return SUCCESS; }
+COUNTED(cuGraphExecKernelNodeSetParams_v2, handle which, handle node, const void* params) return SUCCESS; }
+
+// What a program built for graphs looks for, and none here uses.
+COUNTED_NOT(cuGraphAddMemcpyNode)
+COUNTED_NOT(cuGraphAddMemsetNode)
+COUNTED_NOT(cuGraphAddEmptyNode)
+COUNTED_NOT(cuGraphAddDependencies)
+COUNTED_NOT(cuGraphNodeSetEnabled)
+COUNTED_NOT(cuStreamBeginCaptureToGraph)
+COUNTED_NOT(cuStreamGetCaptureInfo_v3)
+COUNTED_NOT(cuStreamEndCapture)
+COUNTED_NOT(cuThreadExchangeStreamCaptureMode)
 
 COUNTED(cuGetErrorName, result code, const char** text) *text = "CUDA_ERROR"; return SUCCESS; }
 COUNTED(cuGetErrorString, result code, const char** text) *text = "an error"; return SUCCESS; }

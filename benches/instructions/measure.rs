@@ -3,6 +3,7 @@
 use std::{error::Error, fmt::Write, fs, path::Path};
 
 use gridcall_benches::{
+    graphs,
     line_up::{self, Kernel, LineUp, Way},
     measured,
     scene::{Scene, Streams},
@@ -22,27 +23,9 @@ pub(crate) fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
         for kernel in Kernel::ALL {
             let mut measure = |arrays: &str, promised: Option<usize>, line_up: LineUp| {
                 let group = group(streams, kernel, arrays);
-                for (way, mut contender) in line_up {
-                    let ours = matches!(way, Way::Function | Way::Handle | Way::Prepared);
-                    let budget = promised.filter(|_| ours);
-                    let mut row = Row::new(&group, way.name(), budget);
-                    // The first launch resolves functions.
-                    contender.launch()?;
-                    let calls = driver.calls();
-                    let allocations = allocations::count();
-                    measured(&mut *contender, LAUNCHES)?;
-                    measured(&mut *contender, 2 * LAUNCHES)?;
-                    row.allocations = a_launch(allocations::count() - allocations);
-                    for ((name, after), (_, before)) in driver.calls().into_iter().zip(calls) {
-                        match a_launch(after - before).as_str() {
-                            "0" => {}
-                            "1" => write!(row.calls, "{name} ")?,
-                            times => write!(row.calls, "{times}×{name} ")?,
-                        }
-                    }
-                    writeln!(rows, "{row}")?;
-                }
-                Ok::<(), Box<dyn Error>>(())
+                let ours = |way| matches!(way, Way::Function | Way::Handle | Way::Prepared);
+                let budget = |way| promised.filter(|_| ours(way));
+                measure_all(&driver, &group, line_up, budget, &mut rows)
             };
             let one_stream = (streams == Streams::One).then(|| budget(kernel, 60));
             measure("CudaSlice", one_stream, line_up::slices(&scene, kernel)?)?;
@@ -61,8 +44,51 @@ pub(crate) fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
                 measure("Buffer (five also read by another stream)", None, line_up)?;
             }
         }
+        let kernel = Kernel::Empty10;
+        let stream = match streams {
+            Streams::One => "the default stream",
+            Streams::Several => "a stream that can be captured",
+        };
+        let mut measure = |what: &str, line_up: LineUp| {
+            let nodes = graphs::NODES;
+            let arrays = kernel.describe("buffers");
+            let group = format!("{what} of {nodes} launches, each of {arrays}, on {stream}");
+            let budget = |way| graph_budget(kernel, way);
+            measure_all(&driver, &group, line_up, budget, &mut rows)
+        };
+        measure("a graph", graphs::replays(&scene)?)?;
+        measure("one node", graphs::updates(&scene)?)?;
     }
     fs::write(folder.join(Row::FILE), rows)?;
+    Ok(())
+}
+
+/// Lets everyone launch, and adds a row for each.
+fn measure_all(
+    driver: &Driver,
+    group: &str,
+    line_up: LineUp,
+    budget: impl Fn(Way) -> Option<usize>,
+    rows: &mut String,
+) -> Result<(), Box<dyn Error>> {
+    for (way, mut contender) in line_up {
+        let mut row = Row::new(group, way.name(), budget(way));
+        // The first launch resolves functions.
+        contender.launch()?;
+        let calls = driver.calls();
+        let allocations = allocations::count();
+        measured(&mut *contender, LAUNCHES)?;
+        measured(&mut *contender, 2 * LAUNCHES)?;
+        row.allocations = a_launch(allocations::count() - allocations);
+        for ((name, after), (_, before)) in driver.calls().into_iter().zip(calls) {
+            match a_launch(after - before).as_str() {
+                "0" => {}
+                "1" => write!(row.calls, "{name} ")?,
+                times => write!(row.calls, "{times}×{name} ")?,
+            }
+        }
+        writeln!(rows, "{row}")?;
+    }
     Ok(())
 }
 
@@ -77,6 +103,16 @@ fn group(streams: Streams, kernel: Kernel, arrays: &str) -> String {
 /// The instructions that a launch may take above the bare call, with so many for each array.
 fn budget(kernel: Kernel, array: usize) -> usize {
     100 + array * kernel.arrays() + 8 * kernel.scalars()
+}
+
+/// The instructions that a graph's launch may take above the bare call: 20 for each buffer beside
+/// what is done once; and a node's update: as many as a launch.
+fn graph_budget(kernel: Kernel, way: Way) -> Option<usize> {
+    match way {
+        Way::Replay => Some(100 + 20 * kernel.arrays()),
+        Way::Update => Some(budget(kernel, 60)),
+        _ => None,
+    }
 }
 
 /// A count of all measured launches, for one of them.

@@ -5,8 +5,14 @@ use std::{error::Error, fs, path::Path};
 use crate::{dump, measure::LAUNCHES, row::Row};
 
 /// All that a safe launch may ask of the driver: on the legacy stream, and on one that can be
-/// captured.
-const CALLS: [&str; 2] = ["cuLaunchKernel", "cuStreamIsCapturing cuLaunchKernel"];
+/// captured; the same of a graph; and a node's update.
+const CALLS: [&str; 5] = [
+    "cuLaunchKernel",
+    "cuStreamIsCapturing cuLaunchKernel",
+    "cuCtxGetCurrent cuGraphLaunch",
+    "cuStreamIsCapturing cuGraphLaunch",
+    "cuGraphExecKernelNodeSetParams_v2",
+];
 
 /// Reads the rows and the dumps in `folder`.
 pub(crate) fn report(folder: &Path) -> Result<(), Box<dyn Error>> {

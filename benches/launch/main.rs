@@ -12,6 +12,7 @@ mod timing;
 use std::{error::Error, process::ExitCode};
 
 use gridcall_benches::{
+    graphs,
     line_up::{self, Kernel},
     scene::{Scene, Streams},
 };
@@ -55,6 +56,12 @@ fn run(plan: &Plan) -> Result<(), Box<dyn Error>> {
         let title = format!("{}, several streams", kernel.describe(arrays));
         table::print(&title, &timing::time(&several, line_up, plan)?);
     }
+    graphs(&one, "the default stream", &plan.for_graphs())?;
+    graphs(
+        &several,
+        "a stream that can be captured",
+        &plan.for_graphs(),
+    )?;
     let plan = plan.for_recorded_uses();
     println!("\n{plan}.");
     for kernel in Kernel::ALL {
@@ -68,11 +75,27 @@ fn run(plan: &Plan) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// A graph of a hundred launches with eight buffers and two scalars each.
+fn graphs(scene: &Scene, stream: &str, plan: &Plan) -> Result<(), Box<dyn Error>> {
+    println!("\n{plan}.");
+    let nodes = graphs::NODES;
+    let kernel = Kernel::Empty10.describe("buffers");
+    let title = format!("a graph of {nodes} launches, each of {kernel}, on {stream}");
+    let replays = timing::time(scene, graphs::replays(scene)?, plan)?;
+    table::print(&format!("{title}, host time"), &replays);
+    let replays = timing::time(scene, graphs::replays(scene)?, &plan.to_the_end())?;
+    table::print(&format!("{title}, end to end"), &replays);
+    let updates = timing::time(scene, graphs::updates(scene)?, plan)?;
+    table::print(&format!("{title}, one node updated"), &updates);
+    Ok(())
+}
+
 fn plan() -> Result<Plan, Box<dyn Error>> {
     let mut plan = Plan {
         rounds: 40,
         batches: 8,
         launches: 500,
+        to_the_end: false,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(option) = arguments.next() {

@@ -15,6 +15,8 @@ pub(crate) struct Plan {
     pub(crate) rounds: usize,
     pub(crate) batches: usize,
     pub(crate) launches: usize,
+    /// Whether the time is that until the device is done.
+    pub(crate) to_the_end: bool,
 }
 
 /// What one contender took.
@@ -32,6 +34,22 @@ impl Plan {
             ..*self
         }
     }
+
+    /// The same plan in smaller batches, for launches of graphs.
+    pub(crate) fn for_graphs(&self) -> Plan {
+        Plan {
+            launches: self.launches.div_ceil(10),
+            ..*self
+        }
+    }
+
+    /// The same plan, with the time taken until the device is done.
+    pub(crate) fn to_the_end(&self) -> Plan {
+        Plan {
+            to_the_end: true,
+            ..*self
+        }
+    }
 }
 
 impl fmt::Display for Plan {
@@ -40,6 +58,7 @@ impl fmt::Display for Plan {
             rounds,
             batches,
             launches,
+            ..
         } = self;
         write!(
             f,
@@ -71,6 +90,9 @@ pub(crate) fn time(
                 scene.stream().synchronize()?;
                 let start = Instant::now();
                 measured(contender, plan.launches)?;
+                if plan.to_the_end {
+                    scene.stream().synchronize()?;
+                }
                 let time = start.elapsed();
                 batches[index].push(nanoseconds(time, plan.launches));
             }

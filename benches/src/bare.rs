@@ -116,6 +116,16 @@ impl Prepared {
     }
 }
 
+impl Prepared {
+    /// `kernelParams` and `extra`, with what they point to kept for the rest of the process.
+    #[must_use]
+    pub fn leak(self) -> (*mut *mut c_void, *mut *mut c_void) {
+        let pointers = (self.kernel_params, self.extra);
+        std::mem::forget(self.arguments);
+        pointers
+    }
+}
+
 impl ByPointer {
     /// Resolves the driver's function.
     ///

@@ -7,6 +7,7 @@ use std::error::Error;
 
 pub mod bare;
 pub mod builder;
+pub mod graphs;
 pub mod kernels;
 pub mod line_up;
 pub mod ours;

@@ -45,6 +45,19 @@ pub enum Way {
     Prepared,
     /// cudarc's launch builder.
     Builder,
+    /// `cuGraphLaunch` by a resolved pointer.
+    BareReplay,
+    /// The same, of nodes with packed buffers.
+    PackedReplay,
+    /// Our graph, launched.
+    Replay,
+    /// `cuGraphExecKernelNodeSetParams` by a resolved pointer, with an array of pointers to
+    /// parameters.
+    BareUpdate,
+    /// The same, with a packed buffer.
+    PackedUpdate,
+    /// A node of our graph, updated.
+    Update,
 }
 
 /// Every way to launch, the bare call first.
@@ -111,6 +124,12 @@ impl Way {
             Way::Handle => "gridcall, handle",
             Way::Prepared => "gridcall, prepared",
             Way::Builder => "cudarc, launch builder",
+            Way::BareReplay => "cuGraphLaunch, nodes of parameter arrays",
+            Way::PackedReplay => "cuGraphLaunch, packed nodes",
+            Way::Replay => "gridcall, launch of a graph",
+            Way::BareUpdate => "cuGraphExecKernelNodeSetParams, parameter array",
+            Way::PackedUpdate => "cuGraphExecKernelNodeSetParams, packed",
+            Way::Update => "gridcall, update of a node",
         }
     }
 }

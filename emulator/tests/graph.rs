@@ -889,3 +889,124 @@ fn what_a_graph_leaves_allocated_is_freed_before_the_next_launch() {
     assert_eq!(device.leaks().len(), 1);
     assert_eq!(device.reports(), []);
 }
+
+fn memset_node(
+    context: &cudarc::driver::CudaContext,
+    graph: sys::CUgraph,
+    after: &[sys::CUgraphNode],
+    to: u64,
+    value: u32,
+) -> sys::CUgraphNode {
+    let fill = sys::CUDA_MEMSET_NODE_PARAMS {
+        dst: to,
+        pitch: 0,
+        value,
+        elementSize: 1,
+        width: 1,
+        height: 1,
+    };
+    let mut node = null_mut();
+    let code = cu!(cuGraphAddMemsetNode(
+        &raw mut node,
+        graph,
+        after.as_ptr(),
+        after.len(),
+        &raw const fill,
+        context.cu_ctx()
+    ));
+    assert_eq!(code, SUCCESS);
+    node
+}
+
+#[test]
+fn a_node_is_turned_off_and_on() {
+    let (device, context) = fresh();
+    let stream = context.new_stream().unwrap();
+    let x = allocate(2);
+    let (mut graph, mut exec, mut empty) = (null_mut(), null_mut(), null_mut());
+    assert_eq!(cu!(cuGraphCreate(&raw mut graph, 0)), SUCCESS);
+    let first = memset_node(&context, graph, &[], x, 1);
+    let second = memset_node(&context, graph, &[first], x, 2);
+    let third = memset_node(&context, graph, &[second], x + 1, 3);
+    let code = cu!(cuGraphAddEmptyNode(
+        &raw mut empty,
+        graph,
+        &raw const third,
+        1
+    ));
+    assert_eq!(code, SUCCESS);
+    let code = cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0));
+    assert_eq!(code, SUCCESS);
+    for (on, value) in [(0, 1), (1, 2), (0, 1)] {
+        assert_eq!(cu!(cuGraphNodeSetEnabled(exec, second, on)), SUCCESS);
+        let mut found = 9;
+        let code = cu!(cuGraphNodeGetEnabled(exec, second, &raw mut found));
+        assert_eq!((code, found), (SUCCESS, on));
+        assert_eq!(cu!(cuGraphLaunch(exec, stream.cu_stream())), SUCCESS);
+        stream.synchronize().unwrap();
+        // What is behind a node that is off runs, in its place in the order.
+        assert_eq!([read(x), read(x + 1)], [value, 3]);
+    }
+    assert_eq!(cu!(cuGraphNodeSetEnabled(exec, empty, 0)), INVALID_VALUE);
+    assert_eq!(
+        cu!(cuGraphNodeSetEnabled(exec, null_mut(), 0)),
+        INVALID_VALUE
+    );
+    assert_eq!(device.reports(), []);
+}
+
+fn begin_to_graph(stream: &CudaStream, graph: sys::CUgraph, after: &[sys::CUgraphNode]) -> u32 {
+    cu!(cuStreamBeginCaptureToGraph(
+        stream.cu_stream(),
+        graph,
+        after.as_ptr(),
+        null(),
+        after.len(),
+        THREAD_LOCAL
+    ))
+}
+
+#[test]
+fn a_capture_goes_on_with_a_graph_behind_its_nodes() {
+    let (device, context) = fresh();
+    let (stream, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+    let x = allocate(2);
+    let mut graph = null_mut();
+    assert_eq!(cu!(cuGraphCreate(&raw mut graph, 0)), SUCCESS);
+    let first = memset_node(&context, graph, &[], x, 1);
+    assert_eq!(begin_to_graph(&stream, graph, &[first]), SUCCESS);
+    // A graph is captured into by one stream at a time.
+    assert_eq!(begin_to_graph(&other, graph, &[]), INVALID_VALUE);
+    assert_eq!(set(x, 2, 1, &stream), SUCCESS);
+    assert_eq!(end(&stream), (SUCCESS, graph));
+    let mut count = 0;
+    let code = cu!(cuGraphGetNodes(graph, null_mut(), &raw mut count));
+    assert_eq!((code, count), (SUCCESS, 2));
+    let mut exec = null_mut();
+    let code = cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0));
+    assert_eq!(code, SUCCESS);
+    assert_eq!(cu!(cuGraphLaunch(exec, stream.cu_stream())), SUCCESS);
+    stream.synchronize().unwrap();
+    assert_eq!(read(x), 2);
+    assert_eq!(device.reports(), []);
+}
+
+#[test]
+fn a_capture_into_a_graph_that_fails_leaves_the_graph_there() {
+    let (_device, context) = fresh();
+    let stream = context.new_stream().unwrap();
+    let x = allocate(1);
+    let mut graph = null_mut();
+    assert_eq!(cu!(cuGraphCreate(&raw mut graph, 0)), SUCCESS);
+    let node = memset_node(&context, graph, &[], x, 1);
+    let mut other = null_mut();
+    assert_eq!(cu!(cuGraphCreate(&raw mut other, 0)), SUCCESS);
+    assert_eq!(begin_to_graph(&stream, other, &[node]), INVALID_VALUE);
+    assert_eq!(begin_to_graph(&stream, graph, &[node]), SUCCESS);
+    assert!(stream.synchronize().is_err());
+    let (code, ended) = end(&stream);
+    assert_ne!(code, SUCCESS);
+    assert!(ended.is_null());
+    assert_eq!(status(&stream), 0);
+    assert_eq!(cu!(cuGraphDestroy(graph)), SUCCESS);
+}

@@ -29,7 +29,9 @@ use crate::{
     contract::{Extents, Int},
     describe::{Arrays, LaunchDescription},
     driver::DriverCode,
-    error::{ArgumentError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind},
+    error::{
+        ArgumentError, AttributeError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind,
+    },
     kernel::{Arguments, Declared, Safe, Safety},
     launch::{Dims, Launch},
     load::Loaded,
@@ -146,6 +148,30 @@ fn launch_examined<A: Arguments>(
     let (dims, attributes) = (dims.numbers(), Some(&attributes));
     // SAFETY: the parameters are those of these arguments.
     unsafe { launch_in_order(kernel, stream, dims, attributes, arguments, &mut params) }
+}
+
+/// The device of arrays that are of a graph, and of the stream that stands for the graph where the
+/// arguments of its nodes are checked.
+pub(crate) const FOREIGN: i32 = i32::MIN;
+
+/// Describes, checks and packs the arguments of a graph's node, as for a launch. Enqueues nothing.
+///
+/// `graph` stands for the graph: all arrays must be tracked by what it is tracked by. The kernel's
+/// context must be current if the launch asks for dynamic shared memory.
+#[inline(always)]
+pub(crate) fn check_node<A: Arguments>(
+    kernel: &Loaded,
+    graph: StreamRef<'_>,
+    launch: Launch<'_>,
+    arguments: &mut A,
+) -> Result<(Dims, A::Params), LaunchError> {
+    if launch.attributes.any() || !kernel.plain {
+        let reason = AttributeError::OfNode;
+        return Err(error(kernel, LaunchErrorKind::Attribute(reason)));
+    }
+    let dims = resolve::<A::Declared>(kernel, launch)?;
+    let params = arguments.check(&Call::new(kernel, graph, dims))?;
+    Ok((dims, params))
 }
 
 /// Launches a kernel of which all but the arguments was checked.
@@ -411,7 +437,7 @@ impl<'a> Call<'a> {
             elsewhere = match view.place() {
                 Place::Context { context, .. } => differ(context, self.stream.context()),
                 Place::Device(device) => device != self.stream.device(),
-                Place::Everywhere => false,
+                Place::Everywhere => self.stream.device() == FOREIGN,
                 _ => true,
             };
         }
@@ -861,6 +887,9 @@ impl Unfit<'_> {
     fn explain(self, kernel: &Loaded, index: usize) -> LaunchError {
         let stream = self.stream;
         let reason = match (self.place, self.layout) {
+            _ if self.elsewhere && stream == FOREIGN => ArgumentError::View(ViewError::other(
+                "the array is not one of the graph; give it to the graph by `read`, `write` or `own`, and pass what that returns",
+            )),
             (Place::Context { device, .. }, _) if self.elsewhere && device == stream => {
                 ArgumentError::OtherContext { device }
             }
@@ -918,6 +947,15 @@ fn any_overlap_of_many(arrays: &[(usize, Span, bool)]) -> bool {
 
 #[inline(never)]
 fn check_disjoint(kernel: &Loaded, arrays: &[(usize, Span, bool)]) -> Result<(), LaunchError> {
+    // Most arrays are only read, and need not be compared with each other.
+    let overlaps = |(position, array): (usize, &Span)| {
+        let mut others = arrays.iter().enumerate();
+        others.any(|(other, (_, span, _))| other != position && array.overlaps(span))
+    };
+    let mut all = arrays.iter().enumerate();
+    if !all.any(|(position, (_, array, written))| *written && overlaps((position, array))) {
+        return Ok(());
+    }
     let may_alias = kernel.declaration.may_alias;
     for (position, &(index, array, written)) in arrays.iter().enumerate() {
         for &(other_index, other, other_written) in &arrays[..position] {

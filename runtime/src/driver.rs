@@ -99,7 +99,7 @@ pub(crate) struct Driver {
     /// Since CUDA 12.0.
     pub(crate) stream_get_id: Option<unsafe extern "C" fn(CUstream, *mut u64) -> DriverCode>,
     /// Keeps the functions where they are.
-    _library: Library,
+    library: Library,
 }
 
 /// `CUmemAccessDesc`: who may do what.
@@ -249,11 +249,21 @@ fn open() -> Result<Driver, LoadError> {
         occupancy_max_active_clusters: newer!(b"cuOccupancyMaxActiveClusters"),
         occupancy_max_potential_block_size: newer!(b"cuOccupancyMaxPotentialBlockSize"),
         ctx_get_stream_priority_range: newer!(b"cuCtxGetStreamPriorityRange"),
-        _library: library,
+        library,
     })
 }
 
 impl Driver {
+    /// A function of the driver that is not on the launch path, by its name.
+    ///
+    /// # Safety
+    ///
+    /// `F` must be the function's type.
+    pub(crate) unsafe fn function<F: Copy>(&self, name: &[u8]) -> Option<F> {
+        // SAFETY: by the caller.
+        unsafe { self.library.get::<F>(name) }.ok().map(|f| *f)
+    }
+
     fn count_devices(&self) -> Result<u32, LoadError> {
         let unusable = |code| LoadErrorKind::DriverUnusable {
             code,

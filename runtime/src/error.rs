@@ -574,6 +574,11 @@ pub enum AttributeError {
         /// The function that is missing.
         function: &'static str,
     },
+    /// The launch is a node of a graph.
+    #[error(
+        "the launch or the kernel asks for launch attributes or clusters, which a node of a graph cannot have; launch it on a stream"
+    )]
+    OfNode,
     /// A safe launch may begin early, and the kernel would not wait.
     #[error(
         "the launch asks for programmatic stream serialization, but the kernel's code has no `griddepcontrol.wait` that is known, so it could run before what it reads is written; call cudaGridDependencySynchronize() in the kernel, or declare it `unsafe fn`"

@@ -100,7 +100,7 @@ pub unsafe trait Arguments {
     type Declared: Declared;
 
     /// The parameters, packed: `Params<_>`.
-    type Params: AsRef<[u8]>;
+    type Params: AsRef<[u8]> + AsMut<[u8]>;
 
     /// Whether any of the arguments is an array.
     const ARRAYS: bool;
@@ -362,6 +362,10 @@ impl<D, S> Kernel<D, S> {
             let ordinal = self.context.ordinal();
             LoadErrorKind::Context { ordinal, source }.into()
         })
+    }
+
+    pub(crate) fn share(&self) -> Arc<Loaded> {
+        self.loaded.clone()
     }
 
     #[inline(always)]

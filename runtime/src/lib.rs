@@ -131,6 +131,13 @@
 //!
 //! [`Kernel::prepare`] checks all that once and leaves only the arguments to each launch.
 //!
+//! # Graphs
+//!
+//! What is launched again and again can be built once, as a [`Graph`] of typed launches, and launched
+//! as a whole for a few nanoseconds a kernel. Its arrays are borrowed or owned by the graph, nodes are
+//! ordered by what they read and write, arguments are checked as those of a launch, and a node's can
+//! be changed by the same typed call.
+//!
 //! # Watching launches
 //!
 //! - [`timed`] measures by events what is enqueued on a stream, as a value to await or to wait for;
@@ -151,7 +158,7 @@
 //! # Switches
 //!
 //! `GRIDCALL_SYNC=1` in the environment synchronises after each launch of kernels loaded from then
-//! on: an error of the kernel itself is then returned by its own launch, with its declaration,
+//! on, and of graphs of them: an error of the kernel itself is then returned by its own launch, with its declaration,
 //! shape and arguments.
 //!
 //! # Features
@@ -331,6 +338,7 @@ mod device;
 mod driver;
 mod error;
 mod event;
+mod graph;
 mod kernel;
 mod launch;
 mod layout;
@@ -359,6 +367,10 @@ pub use driver::DriverCode;
 pub use error::{
     ArgumentError, AttributeError, Axis, BufferError, BufferErrorKind, GeometryError, LaunchError,
     LaunchErrorKind, LoadError, LoadErrorKind, TimingError,
+};
+pub use graph::{
+    Capture, CaptureSlice, CaptureSliceMut, Graph, GraphBuffers, GraphError, GraphErrorKind,
+    GraphExec, GraphSlice, GraphSliceMut, Node,
 };
 pub use kernel::{Kernel, Safe, Unsafe};
 pub use launch::{Block, Extent, Grid, Launch, LaunchShape, Length, cover, stride};

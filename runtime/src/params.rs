@@ -23,6 +23,13 @@ pub struct Params<const SIZE: usize> {
     bytes: [u8; SIZE],
 }
 
+impl<const SIZE: usize> AsMut<[u8]> for Params<SIZE> {
+    #[inline(always)]
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
 impl<const SIZE: usize> Params<SIZE> {
     /// No parameter set yet.
     #[must_use]
@@ -216,16 +223,27 @@ unsafe fn launch_with(
             _ => unsafe { launch(kernel, dims, stream, params, extra) },
         }
     };
+    with_block(kernel, bytes, enqueue)
+}
+
+/// Shows a block of parameters to a call of the driver, as `kernelParams` and `extra`, of which the
+/// one that is not used is null.
+#[inline(always)]
+pub(crate) fn with_block<R>(
+    kernel: &Loaded,
+    bytes: &mut [u8],
+    call: impl FnOnce(*mut *mut c_void, *mut *mut c_void) -> R,
+) -> R {
     let none = std::ptr::null_mut();
     if bytes.is_empty() {
-        return enqueue(none, none);
+        return call(none, none);
     }
     if !kernel.packed {
-        return with_pointers(kernel, bytes, |params| enqueue(params, none));
+        return with_pointers(kernel, bytes, |params| call(params, none));
     }
     let mut size = bytes.len();
     let mut extra = extra(bytes, &mut size);
-    enqueue(none, extra.as_mut_ptr())
+    call(none, extra.as_mut_ptr())
 }
 
 /// What tells the driver of a packed block.

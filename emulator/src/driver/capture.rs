@@ -17,6 +17,8 @@ use super::{Call, Driver};
 #[derive(Debug)]
 pub(crate) struct Capture {
     pub(crate) graph: usize,
+    /// Whether the graph was there before.
+    into_graph: bool,
     mode: u32,
     /// The stream it began on.
     origin: usize,
@@ -256,7 +258,13 @@ impl Driver {
         Err(Code::STREAM_CAPTURE_UNSUPPORTED)
     }
 
-    fn begin_capture(&mut self, stream: usize, mode: u32) -> Answer {
+    /// Begins a capture into a new graph, or behind these nodes of one that is there.
+    fn begin_capture(
+        &mut self,
+        stream: usize,
+        mode: u32,
+        into: Option<(usize, Vec<usize>)>,
+    ) -> Answer {
         if mode > RELAXED {
             return Err(Code::INVALID_VALUE);
         }
@@ -268,18 +276,20 @@ impl Driver {
             return Err(Code::ILLEGAL_STATE);
         }
         let group = state.group;
-        let graph = self.make_graph();
+        let into_graph = into.is_some();
+        let (graph, behind) = into.unwrap_or_else(|| (self.make_graph(), Vec::new()));
         let id = self.new_id();
         self.captures.insert(
             id,
             Capture {
                 graph,
+                into_graph,
                 mode,
                 origin: stream,
                 thread: thread::current().id(),
                 group,
                 invalid: false,
-                frontier: HashMap::from([(stream, Vec::new())]),
+                frontier: HashMap::from([(stream, behind)]),
                 shown: Vec::new(),
             },
         );
@@ -352,6 +362,7 @@ impl Call {
             *other != stream && nodes.iter().any(|node| !joined.contains(node))
         });
         let (invalid, graph) = (capture.invalid, capture.graph);
+        let into_graph = capture.into_graph;
         self.captures.remove(&id);
         for state in self.streams.values_mut() {
             if state.capture == Some(id) {
@@ -359,8 +370,10 @@ impl Call {
             }
         }
         if invalid || unjoined {
-            let objects = self.drop_graph(graph);
-            self.release_objects(objects);
+            if !into_graph {
+                let objects = self.drop_graph(graph);
+                self.release_objects(objects);
+            }
             return Ok(Err(if invalid {
                 Code::STREAM_CAPTURE_INVALIDATED
             } else {
@@ -374,7 +387,25 @@ impl Call {
 driver_api! {
     fn cuStreamBeginCapture_v2 | cuStreamBeginCapture_v2_ptsz(call, stream: usize, mode: u32) {
         let key = call.stream(stream)?;
-        call.begin_capture(key, mode)
+        call.begin_capture(key, mode, None)
+    }
+
+    fn cuStreamBeginCaptureToGraph | cuStreamBeginCaptureToGraph_ptsz(
+        call, stream: usize, graph: usize, nodes: In<usize>, edges: In<u64>, count: usize, mode: u32
+    ) {
+        let key = call.stream(stream)?;
+        let known = &call.graph(graph)?.nodes;
+        let nodes = nodes.array(count)?;
+        if nodes.iter().any(|node| !known.contains_key(node)) {
+            return Err(Code::INVALID_VALUE);
+        }
+        if !edges.is_null() && edges.array(count)?.iter().any(|edge| *edge != 0) {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        if call.captures.values().any(|capture| capture.graph == graph) {
+            return Err(Code::INVALID_VALUE);
+        }
+        call.begin_capture(key, mode, Some((graph, nodes)))
     }
 
     fn cuStreamEndCapture | cuStreamEndCapture_ptsz(call, stream: usize, graph: Out<usize>) {

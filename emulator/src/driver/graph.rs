@@ -85,6 +85,8 @@ struct ExecNode {
     work: NodeWork,
     /// Places in the list.
     deps: Vec<usize>,
+    /// Whether it does anything.
+    enabled: bool,
 }
 
 const AUTO_FREE: u64 = 1;
@@ -213,6 +215,7 @@ impl Driver {
                     origin: *handle,
                     work: node.work.clone(),
                     deps,
+                    enabled: true,
                 });
                 false
             });
@@ -254,6 +257,17 @@ impl Driver {
             return Err(Code::NOT_INITIALIZED);
         }
         self.execs.get(&handle).ok_or(Code::INVALID_VALUE)
+    }
+
+    /// A kernel, a copy or a fill of an instantiated graph: what can be turned off and on.
+    fn switch_of(&mut self, exec: usize, node: usize) -> Answer<&mut bool> {
+        self.exec(exec)?;
+        self.execs
+            .get_mut(&exec)
+            .and_then(|exec| exec.nodes.iter_mut().find(|known| known.origin == node))
+            .filter(|node| node.work.kind() <= 2)
+            .map(|node| &mut node.enabled)
+            .ok_or(Code::INVALID_VALUE)
     }
 
     /// The work of an instantiated node, found by the node it was made from.
@@ -391,6 +405,9 @@ impl Call {
             waits: None,
             deps: node.deps,
         };
+        if !node.enabled {
+            return Ok(ready);
+        }
         match node.work {
             NodeWork::Wait(event) => ready.waits = Some(event),
             NodeWork::Work(Work::Kernel(mut kernel)) => {
@@ -518,7 +535,12 @@ impl Call {
             for dep in &deps {
                 sinks.remove(dep);
             }
-            let handle = self.add_node(graph, node.work, deps)?;
+            let work = if node.enabled {
+                node.work
+            } else {
+                NodeWork::Work(Work::Nothing)
+            };
+            let handle = self.add_node(graph, work, deps)?;
             sinks.insert(handle);
             added.push(handle);
         }
@@ -618,6 +640,16 @@ driver_api! {
         };
         params.set(wanted)?;
         exec.set(outcome?)
+    }
+
+    fn cuGraphNodeSetEnabled(call, exec: usize, node: usize, enabled: u32) {
+        *call.switch_of(exec, node)? = enabled != 0;
+        Ok(())
+    }
+
+    fn cuGraphNodeGetEnabled(call, exec: usize, node: usize, enabled: Out<u32>) {
+        let value = u32::from(*call.switch_of(exec, node)?);
+        enabled.set(value)
     }
 
     fn cuGraphExecGetFlags(call, exec: usize, flags: Out<u64>) {

@@ -1,0 +1,632 @@
+//! [`Graph`]: launches, copies and fills that are built once and launched together, many times.
+
+mod array;
+mod capture;
+mod copy;
+mod error;
+mod exec;
+mod functions;
+mod notes;
+mod order;
+
+use std::{
+    ffi::c_void,
+    fmt,
+    marker::PhantomData,
+    ptr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use cudarc::driver::{
+    CudaContext,
+    sys::{CUgraph, CUgraphNode},
+};
+use gridcall_view::{AsDeviceView, AsDeviceViewMut, StreamRef};
+
+use self::{
+    array::{Array, Own, Part, Read, Write, check, tracker},
+    functions::{Functions, KernelNodeParams, functions},
+    notes::Notes,
+    order::{Access, Order, Uses},
+};
+use crate::{
+    buffer::Buffer,
+    call::{FOREIGN, check_node},
+    current::Current,
+    driver::DriverCode,
+    error::{LaunchError, LoadErrorKind},
+    kernel::{Arguments, Declared, Kernel, Safe, Unsafe},
+    launch::{Dims, Launch},
+    load::Loaded,
+    params::with_block,
+};
+
+pub use self::{
+    array::{GraphSlice, GraphSliceMut},
+    capture::{Capture, CaptureSlice, CaptureSliceMut},
+    error::{GraphError, GraphErrorKind},
+    exec::{GraphBuffers, GraphExec},
+};
+
+/// Typed launches, copies and fills, to be [instantiated](Graph::instantiate) and then launched
+/// together as often as one likes, for a small part of what the single launches cost the host.
+///
+/// ```no_run
+/// use gridcall::{Buffer, Graph, cover, kernel};
+///
+/// #[kernel(ptx = "../kernels/vector.ptx")]
+/// unsafe extern "C" {
+///     /// y ← a·x + y
+///     #[requires(x.len() >= n, y.len() >= n)]
+///     pub safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let ctx = gridcall::device(0)?;
+/// let stream = ctx.new_stream()?;
+/// let x = Buffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?;
+///
+/// let mut graph = Graph::new(&ctx)?;
+/// let x = graph.read(&x)?; // borrowed as long as the graph lives
+/// let mut y = graph.own(Buffer::<f32>::zeroed(&stream, 3)?)?; // given back at the end
+/// let first = graph.add(cover(3), saxpy { n: 3, a: 1.0, x: &x, y: &mut y })?;
+/// graph.add(cover(3), saxpy { n: 3, a: 10.0, x: &x, y: &mut y })?; // runs after the first
+///
+/// let mut graph = graph.instantiate()?;
+/// graph.launch(&stream)?;
+/// assert_eq!(graph.slice(y.as_slice())?.to_vec()?, [11.0, 22.0, 33.0]);
+/// // Other arguments for one of the nodes, checked as at a launch.
+/// graph.update(first, cover(3), saxpy { n: 3, a: -9.0, x: &x, y: &mut y })?;
+/// graph.launch(&stream)?;
+/// assert_eq!(graph.slice(y.as_slice())?.to_vec()?, [12.0, 24.0, 36.0]);
+/// let y: Buffer<f32> = graph.into_buffers().take(y)?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Arrays
+///
+/// An array is given to the graph once: borrowed for [reading](Graph::read) or
+/// [writing](Graph::write), or [owned](Graph::own). What comes back, a [`GraphSlice`] or
+/// [`GraphSliceMut`], stands for it in any number of nodes, can be copied and sliced, and is refused
+/// by every other launch and graph. Scalars are copied into the node.
+///
+/// Each launch of the graph counts as one use of each of its arrays, however many nodes use them:
+/// the stream is made to wait for whoever used them last, and whoever uses or frees them next waits
+/// for the graph, by the rules of the arrays' own types. While [`Buffer`]s are used on one stream,
+/// there is nothing to do, and it is known without asking them.
+///
+/// # Order
+///
+/// Nodes run as if one after another, as they were added: a node waits for those before it that
+/// write what it uses or use what it writes. Others, and parts of one array that do not overlap,
+/// run beside each other. Where kernels use memory that they were not given as an array (device
+/// pointers of `unsafe` kernels), [`order`](Graph::order) or [`in_order`](Graph::in_order) adds what
+/// cannot be seen.
+///
+/// Launches of one graph never overlap: each waits for the one before, on whatever streams they
+/// are.
+///
+/// # Forgetting
+///
+/// Nothing here relies on a destructor. The arrays of a graph that is dropped or forgotten are in
+/// use until its last launch is done, which is noted where the launch is made, before the borrow
+/// can end; and a graph that is forgotten can be launched no more. A graph that is dropped while it
+/// runs is destroyed by the driver after the launch. The host waits for neither.
+pub struct Graph<'a> {
+    inner: Inner<'a>,
+    /// Whether nodes are put one after another whatever they use.
+    in_order: bool,
+    /// Whether a capture into it failed.
+    incomplete: bool,
+}
+
+/// What a graph is made of, and keeps when it is instantiated.
+struct Inner<'a> {
+    functions: &'static Functions,
+    context: Arc<CudaContext>,
+    raw: CUgraph,
+    /// Odd, and never another's.
+    id: usize,
+    notes: Notes,
+    nodes: Vec<NodeOf>,
+    order: Order,
+    arrays: Vec<Box<dyn Array + 'a>>,
+}
+
+/// A node, as the driver has it.
+struct NodeOf {
+    raw: CUgraphNode,
+    /// If it launches one.
+    kernel: Option<Arc<Loaded>>,
+    /// Whether it does anything: a launch that covers nothing does not.
+    enabled: bool,
+}
+
+// SAFETY: handles of the driver, whose functions may be called from any thread, by one at a time:
+// every one that takes the graph has it borrowed exclusively. All else is `Send` itself.
+unsafe impl Send for Inner<'_> {}
+
+/// A node of a graph: the launch of a kernel whose declaration is `D`, or a copy, a fill or what
+/// was captured, if that is `()`.
+///
+/// ```
+/// use gridcall::{Node, kernel};
+///
+/// #[kernel(ptx = "../kernels/vector.ptx")]
+/// unsafe extern "C" {
+///     #[requires(y.len() >= n)]
+///     pub safe fn scale(y: &mut [f32], a: f32, n: i32);
+/// }
+///
+/// struct Step { damp: Node<scale> }
+/// # fn main() {}
+/// ```
+pub struct Node<D = ()> {
+    graph: usize,
+    index: usize,
+    declared: PhantomData<fn() -> D>,
+}
+
+impl<'a> Graph<'a> {
+    /// An empty graph for streams of this context.
+    ///
+    /// # Errors
+    ///
+    /// If the driver refuses, or is older than CUDA 12.3.
+    pub fn new(context: &Arc<CudaContext>) -> Result<Graph<'a>, GraphError> {
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        let functions = functions()?;
+        let _current = enter(context)?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: `raw` takes the answer; the flags must be 0.
+        unsafe { (functions.create)(&raw mut raw, 0) }
+            .result()
+            .map_err(|code| failed("cuGraphCreate", code))?;
+        let id = NEXT.fetch_add(2, Ordering::Relaxed);
+        Ok(Graph {
+            inner: Inner {
+                functions,
+                context: context.clone(),
+                raw,
+                id,
+                notes: Notes::new(id),
+                nodes: Vec::new(),
+                order: Order::default(),
+                arrays: Vec::new(),
+            },
+            in_order: false,
+            incomplete: false,
+        })
+    }
+
+    /// Gives the graph an array to read: `&x`, or a view of one by value.
+    ///
+    /// # Errors
+    ///
+    /// If the array is not contiguous or in another context.
+    pub fn read<T, V>(&mut self, array: V) -> Result<GraphSlice<T>, GraphError>
+    where
+        V: AsDeviceView<T> + Send + 'a,
+        T: 'a,
+    {
+        let cure = array.make_contiguous();
+        let array = Box::new(Read(array, PhantomData));
+        self.keep(array, false, cure).map(GraphSlice::of)
+    }
+
+    /// Gives the graph an array to write, and to read: `&mut y`, a view of one by value, or an array
+    /// that is dropped with the graph.
+    ///
+    /// # Errors
+    ///
+    /// If the array is not contiguous, in another context, or lent for reading only.
+    pub fn write<T, V>(&mut self, array: V) -> Result<GraphSliceMut<T>, GraphError>
+    where
+        V: AsDeviceViewMut<T> + Send + 'a,
+        T: 'a,
+    {
+        let cure = array.make_contiguous_mut();
+        let array = Box::new(Write(array, PhantomData));
+        self.keep(array, true, cure).map(GraphSliceMut::of)
+    }
+
+    /// Gives the graph a buffer to read and write, which can be [looked at](GraphExec::slice) between
+    /// launches and [taken back](GraphExec::into_buffers) at the end.
+    ///
+    /// # Errors
+    ///
+    /// If the buffer is in another context.
+    pub fn own<T: Send + 'static>(
+        &mut self,
+        buffer: Buffer<T>,
+    ) -> Result<GraphSliceMut<T>, GraphError> {
+        self.keep(Box::new(Own(buffer)), true, "")
+            .map(GraphSliceMut::of)
+    }
+
+    /// Adds a launch of a safe kernel.
+    ///
+    /// The kernel is loaded if it is not. A launch that covers nothing is a node that does nothing,
+    /// until it is updated.
+    ///
+    /// # Errors
+    ///
+    /// As at a launch; and if an array is not one of the graph.
+    pub fn add<'e, A>(
+        &mut self,
+        launch: impl Into<Launch<'e>>,
+        arguments: A,
+    ) -> Result<Node<A::Declared>, GraphError>
+    where
+        A: Arguments<Declared: Declared<Safety = Safe>>,
+    {
+        // SAFETY: every caller of a safe kernel is safe, as its declaration vouches.
+        unsafe { self.add_unsafe(launch, arguments) }
+    }
+
+    /// Adds a launch of any kernel.
+    ///
+    /// # Safety
+    ///
+    /// What the kernel's declaration asks of its callers must hold at every launch of the graph. If
+    /// it uses memory that it is not given as an array, its node must be [ordered](Graph::order)
+    /// with others that do, and that memory must live as long as the graph can run.
+    ///
+    /// # Errors
+    ///
+    /// As [`add`](Graph::add).
+    pub unsafe fn add_unsafe<'e, A: Arguments>(
+        &mut self,
+        launch: impl Into<Launch<'e>>,
+        arguments: A,
+    ) -> Result<Node<A::Declared>, GraphError> {
+        let kernel = self.inner.find::<A>()?;
+        self.add_loaded(kernel, launch.into(), arguments)
+    }
+
+    /// Lets one node run after another that was added before it, whatever they use.
+    ///
+    /// # Errors
+    ///
+    /// If one of the nodes is of another graph, `after` was added first, or the driver refuses.
+    pub fn order<B, A>(&mut self, before: Node<B>, after: Node<A>) -> Result<(), GraphError> {
+        let inner = &mut self.inner;
+        inner.is_own_node(before)?;
+        inner.is_own_node(after)?;
+        let (before, after) = (before.index, after.index);
+        if before >= after {
+            return Err(GraphErrorKind::Backwards { before, after }.into());
+        }
+        if !inner.order.put_after(after, before) {
+            return Ok(());
+        }
+        let (from, to) = (inner.nodes[before].raw, inner.nodes[after].raw);
+        // SAFETY: both are nodes of the graph, with no such edge yet, and no cycle: edges lead from
+        // what was added earlier to what was added later.
+        unsafe { (inner.functions.add_dependencies)(inner.raw, &raw const from, &raw const to, 1) }
+            .result()
+            .map_err(|code| failed("cuGraphAddDependencies", code))
+    }
+
+    /// Whether, from now on, each node runs after all that were added before it and before all that
+    /// are added after it, whatever they use.
+    pub fn in_order(&mut self, yes: bool) {
+        self.in_order = yes;
+    }
+
+    /// Makes the graph ready to be launched.
+    ///
+    /// # Errors
+    ///
+    /// If a capture into it failed, or the driver refuses.
+    pub fn instantiate(self) -> Result<GraphExec<'a>, GraphError> {
+        self.is_complete()?;
+        GraphExec::new(self.inner)
+    }
+
+    fn is_complete(&self) -> Result<(), GraphError> {
+        if self.incomplete {
+            return Err(GraphErrorKind::Incomplete.into());
+        }
+        Ok(())
+    }
+
+    fn keep(
+        &mut self,
+        array: Box<dyn Array + 'a>,
+        writes: bool,
+        cure: &'static str,
+    ) -> Result<Part, GraphError> {
+        let inner = &mut self.inner;
+        let index = inner.arrays.len();
+        let viewed = array.view().and_then(|view| {
+            check(&view, &inner.context, writes, cure)?;
+            Ok(Part {
+                graph: inner.id,
+                array: index,
+                pointer: view.pointer(),
+                start: 0,
+                len: view.len(),
+            })
+        });
+        let part = viewed.map_err(|error| GraphErrorKind::Array { index, error })?;
+        inner.arrays.push(array);
+        Ok(part)
+    }
+
+    /// The place where nodes that launch are made; what else a launch may carry belongs here.
+    fn add_loaded<A: Arguments>(
+        &mut self,
+        kernel: Arc<Loaded>,
+        launch: Launch<'_>,
+        mut arguments: A,
+    ) -> Result<Node<A::Declared>, GraphError> {
+        let inner = &mut self.inner;
+        let _current = enter(&inner.context)?;
+        let stand_in = Inner::stand_in(inner.id);
+        let check = || check_node(&kernel, stand_in, launch, &mut arguments);
+        let (checked, accesses) = inner.notes.take(&[], check);
+        let accesses = accesses.unwrap_or_default().to_vec();
+        let (dims, mut params) = checked?;
+        let node = self.add_node(&accesses, |inner, node, after| {
+            let bytes = params.as_mut();
+            with_block(&kernel, bytes, |params, extra| {
+                let params = node_params(&kernel, dims, params, extra);
+                // SAFETY: `node` takes the answer; the graph and `after` are the driver's own; the
+                // arguments have been checked, and are copied by the driver.
+                unsafe {
+                    (inner.functions.add_kernel_node)(
+                        node,
+                        inner.raw,
+                        after.as_ptr(),
+                        after.len(),
+                        &raw const params,
+                    )
+                }
+            })
+            .result()
+            .map_err(|code| not_added(&kernel, dims, "cuGraphAddKernelNode", code))
+        })?;
+        let this = &mut self.inner.nodes[node.index];
+        this.enabled = !dims.is_empty();
+        this.kernel = Some(kernel);
+        Ok(node.of_kernel())
+    }
+
+    /// Adds what `add` adds, given where to put the node and after which it comes.
+    fn add_node(
+        &mut self,
+        accesses: &[Access],
+        add: impl FnOnce(&Inner<'_>, *mut CUgraphNode, &[CUgraphNode]) -> Result<(), GraphError>,
+    ) -> Result<Node, GraphError> {
+        self.is_complete()?;
+        let uses = Uses {
+            accesses: accesses.to_vec(),
+            all: self.in_order,
+        };
+        let inner = &mut self.inner;
+        let _current = enter(&inner.context)?;
+        let after = inner.order.before(&uses);
+        let raw_after: Vec<_> = after.iter().map(|&index| inner.nodes[index].raw).collect();
+        let mut raw = ptr::null_mut();
+        add(inner, &raw mut raw, &raw_after)?;
+        Ok(inner.note_node(raw, after, uses))
+    }
+}
+
+impl Inner<'_> {
+    /// The kernel that these are arguments of, loaded in the graph's context.
+    fn find<A: Arguments>(&self) -> Result<Arc<Loaded>, GraphError> {
+        let cell = A::Declared::cell();
+        cell.get(&self.context)
+            .map_err(|error| LaunchError::of_load(cell.declaration().kernel, error).into())
+    }
+
+    /// What arguments of nodes are compared with, as those of a launch are with its stream.
+    fn stand_in(graph: usize) -> StreamRef<'static> {
+        let nowhere = ptr::null_mut();
+        let other = tracker(graph).cast_mut();
+        // SAFETY: it is no stream, and used as none: nothing is acquired for it or enqueued on it.
+        // It is compared with arrays, of which only the graph's own can be equal to it.
+        unsafe { StreamRef::from_raw(other, nowhere, FOREIGN) }.tracked_by(other)
+    }
+
+    fn is_own(&self, part: &Part) -> Result<(), GraphError> {
+        if part.graph == self.id {
+            return Ok(());
+        }
+        Err(GraphErrorKind::OtherGraph { what: "the array" }.into())
+    }
+
+    fn is_own_node<D>(&self, node: Node<D>) -> Result<(), GraphError> {
+        if node.graph == self.id {
+            return Ok(());
+        }
+        Err(GraphErrorKind::OtherGraph { what: "the node" }.into())
+    }
+
+    /// # Safety
+    ///
+    /// `node` must be writable, `after` nodes of this graph.
+    unsafe fn add_empty(
+        &self,
+        node: *mut CUgraphNode,
+        after: &[CUgraphNode],
+    ) -> Result<(), GraphError> {
+        // SAFETY: by the caller.
+        unsafe { (self.functions.add_empty_node)(node, self.raw, after.as_ptr(), after.len()) }
+            .result()
+            .map_err(|code| failed("cuGraphAddEmptyNode", code))
+    }
+
+    fn note_node(&mut self, raw: CUgraphNode, after: Vec<usize>, uses: Uses) -> Node {
+        self.nodes.push(NodeOf {
+            raw,
+            kernel: None,
+            enabled: true,
+        });
+        Node {
+            graph: self.id,
+            index: self.order.add(after, uses),
+            declared: PhantomData,
+        }
+    }
+}
+
+impl Drop for Inner<'_> {
+    fn drop(&mut self) {
+        let Ok(_current) = enter(&self.context) else {
+            return;
+        };
+        // SAFETY: the graph is this one's, and nobody else has it. A failure leaks it.
+        let _ = unsafe { (self.functions.destroy)(self.raw) };
+    }
+}
+
+impl Node {
+    fn of_kernel<D>(self) -> Node<D> {
+        Node {
+            graph: self.graph,
+            index: self.index,
+            declared: PhantomData,
+        }
+    }
+}
+
+impl<D: Declared> Kernel<D, Safe> {
+    /// Adds a launch of the kernel to a graph, as [`Graph::add`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Graph::add`]; and if the kernel was loaded in another context.
+    pub fn add_to<'e, A: Arguments<Declared = D>>(
+        &self,
+        graph: &mut Graph<'_>,
+        launch: impl Into<Launch<'e>>,
+        arguments: A,
+    ) -> Result<Node<D>, GraphError> {
+        graph.is_of(self.context())?;
+        graph.add_loaded(self.share(), launch.into(), arguments)
+    }
+}
+
+impl<D: Declared> Kernel<D, Unsafe> {
+    /// Adds a launch of the kernel to a graph, as [`Graph::add_unsafe`] does.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Graph::add_unsafe`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Graph::add`]; and if the kernel was loaded in another context.
+    pub unsafe fn add_to<'e, A: Arguments<Declared = D>>(
+        &self,
+        graph: &mut Graph<'_>,
+        launch: impl Into<Launch<'e>>,
+        arguments: A,
+    ) -> Result<Node<D>, GraphError> {
+        graph.is_of(self.context())?;
+        graph.add_loaded(self.share(), launch.into(), arguments)
+    }
+}
+
+impl Graph<'_> {
+    fn is_of(&self, context: &CudaContext) -> Result<(), GraphError> {
+        let own = &self.inner.context;
+        if own.cu_ctx() == context.cu_ctx() {
+            return Ok(());
+        }
+        Err(GraphErrorKind::OtherContext {
+            graph: own.ordinal(),
+            stream: context.ordinal(),
+        }
+        .into())
+    }
+}
+
+#[inline(always)]
+fn node_params(
+    kernel: &Loaded,
+    dims: Dims,
+    params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> KernelNodeParams {
+    // A node that does nothing is one of a single block, and disabled.
+    let grid = if dims.is_empty() {
+        [1; 3]
+    } else {
+        dims.grid.into()
+    };
+    KernelNodeParams {
+        function: kernel.function,
+        grid,
+        block: dims.block.into(),
+        shared_mem_bytes: dims.shared_mem_bytes,
+        params,
+        extra,
+        kernel: ptr::null_mut(),
+        context: ptr::null_mut(),
+    }
+}
+
+/// Makes the context current.
+fn enter(context: &CudaContext) -> Result<Current, GraphError> {
+    Current::enter(context).map_err(|source| {
+        let ordinal = context.ordinal();
+        crate::error::LoadError::from(LoadErrorKind::Context { ordinal, source }).into()
+    })
+}
+
+#[cold]
+fn failed(call: &'static str, code: DriverCode) -> GraphError {
+    if code.breaks_context() {
+        return GraphErrorKind::Broken(code).into();
+    }
+    GraphErrorKind::Driver { call, code }.into()
+}
+
+/// The driver's refusal of a launch, with what it may be about.
+#[cold]
+fn not_added(kernel: &Loaded, dims: Dims, call: &'static str, code: DriverCode) -> GraphError {
+    use crate::error::LaunchErrorKind;
+    let kind = if code.breaks_context() {
+        LaunchErrorKind::Broken(code)
+    } else {
+        let explanation = kernel.explain(dims, None);
+        LaunchErrorKind::Driver {
+            call,
+            code,
+            explanation,
+        }
+    };
+    LaunchError::new(kernel.declaration.kernel, kind).into()
+}
+
+impl<D> Clone for Node<D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D> Copy for Node<D> {}
+
+impl<D> fmt::Debug for Node<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Node").field(&self.index).finish()
+    }
+}
+
+impl fmt::Debug for Graph<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph")
+            .field("nodes", &self.inner.nodes.len())
+            .field("arrays", &self.inner.arrays.len())
+            .field("device", &self.inner.context.ordinal())
+            .finish_non_exhaustive()
+    }
+}

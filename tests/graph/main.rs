@@ -1,0 +1,27 @@
+//! Graphs, on whatever driver there is.
+//!
+//! Kernels are slow here on purpose: what is not ordered goes wrong then.
+
+#![allow(
+    clippy::many_single_char_names,
+    reason = "streams are a, b, c, and arrays x, y, z"
+)]
+
+#[macro_use]
+#[path = "../launch/support.rs"]
+#[allow(
+    dead_code,
+    reason = "shared with other tests, of which each uses a part"
+)]
+mod support;
+
+mod build;
+mod capture;
+mod faults;
+#[path = "../buffer/kernels.rs"]
+mod kernels;
+mod programs;
+mod refusals;
+mod reports;
+mod updates;
+mod uses;

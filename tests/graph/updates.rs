@@ -1,0 +1,409 @@
+//! Nodes that get other arguments.
+
+use gridcall::{Buffer, Graph, GraphErrorKind, Shaped, cover};
+
+use crate::{
+    build::copy_2d,
+    kernels::{fill, saxpy, slow_add, slow_copy},
+};
+
+const N: usize = 1024;
+
+#[test]
+fn a_node_gets_other_scalars_arrays_and_another_shape() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let a = Buffer::from_slice(&stream, &[1.0_f32; N]).unwrap();
+    let b = Buffer::from_slice(&stream, &[100.0_f32; N]).unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let (a, b) = (graph.read(&a).unwrap(), graph.read(&b).unwrap());
+    let mut y = graph
+        .own(Buffer::<f32>::zeroed(&stream, N).unwrap())
+        .unwrap();
+    let node = graph
+        .add(
+            cover(N),
+            saxpy {
+                n: 1024,
+                a: 1.0,
+                x: &a,
+                y: &mut y,
+            },
+        )
+        .unwrap();
+    let mut graph = graph.instantiate().unwrap();
+    graph.launch(&stream).unwrap();
+    graph
+        .update(
+            node,
+            cover(N),
+            saxpy {
+                n: 1024,
+                a: 2.0,
+                x: &a,
+                y: &mut y,
+            },
+        )
+        .unwrap();
+    graph.launch(&stream).unwrap();
+    assert_eq!(graph.slice(y).unwrap().to_vec().unwrap(), [3.0; N]);
+    graph
+        .update(
+            node,
+            cover(N),
+            saxpy {
+                n: 1024,
+                a: 1.0,
+                x: &b,
+                y: &mut y,
+            },
+        )
+        .unwrap();
+    graph.launch(&stream).unwrap();
+    assert_eq!(graph.slice(y).unwrap().to_vec().unwrap(), [103.0; N]);
+    let mut tail = y.slice_mut(N / 2..).unwrap();
+    graph
+        .update(
+            node,
+            cover(N / 2).block(64),
+            saxpy {
+                n: 512,
+                a: 1.0,
+                x: &a,
+                y: &mut tail,
+            },
+        )
+        .unwrap();
+    graph.launch(&stream).unwrap();
+    let found = graph.slice(y).unwrap().to_vec().unwrap();
+    assert_eq!(found[..N / 2], [103.0; N / 2]);
+    assert_eq!(found[N / 2..], [104.0; N / 2]);
+}
+
+#[test]
+fn a_launch_that_runs_keeps_its_arguments() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let mut y = graph
+        .own(Buffer::<f32>::zeroed(&stream, N).unwrap())
+        .unwrap();
+    let node = graph
+        .add(
+            cover(N),
+            slow_add {
+                y: &mut y,
+                v: 1.0,
+                cycles: 1_000_000,
+            },
+        )
+        .unwrap();
+    let mut graph = graph.instantiate().unwrap();
+    for step in 0..10_u8 {
+        let v = f32::from(step);
+        graph
+            .update(
+                node,
+                cover(N),
+                slow_add {
+                    y: &mut y,
+                    v,
+                    cycles: 10_000,
+                },
+            )
+            .unwrap();
+        graph.launch(&stream).unwrap();
+    }
+    assert_eq!(graph.slice(y).unwrap().to_vec().unwrap(), [45.0; N]);
+}
+
+#[test]
+fn an_update_that_would_race_is_refused() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let [mut y, mut z, mut w] = [(); 3].map(|()| {
+        graph
+            .own(Buffer::<f32>::zeroed(&stream, N).unwrap())
+            .unwrap()
+    });
+    graph
+        .add(
+            cover(N),
+            slow_add {
+                y: &mut y,
+                v: 1.0,
+                cycles: 100_000,
+            },
+        )
+        .unwrap();
+    let beside = graph
+        .add(
+            cover(N),
+            fill {
+                y: &mut z,
+                v: 7.0,
+                n: 1024,
+            },
+        )
+        .unwrap();
+    let arguments = slow_copy {
+        x: &y,
+        y: &mut w,
+        n: 1024,
+        cycles: 0,
+    };
+    let last = graph.add(cover(N), arguments).unwrap();
+    let mut graph = graph.instantiate().unwrap();
+    let error = graph
+        .update(
+            beside,
+            cover(N),
+            fill {
+                y: &mut y,
+                v: 7.0,
+                n: 1024,
+            },
+        )
+        .unwrap_err();
+    assert!(matches!(
+        error.kind(),
+        GraphErrorKind::Unordered { node: 1, other: 0 }
+    ));
+    assert_eq!(
+        error.to_string(),
+        "node 1 would use what node 0 uses, one of them writes to it, and they may run at the same \
+         time; put one after the other by `order` before the graph is instantiated, or build the \
+         graph with these arguments"
+    );
+    let error = graph
+        .update(
+            beside,
+            cover(N),
+            fill {
+                y: &mut w,
+                v: 7.0,
+                n: 1024,
+            },
+        )
+        .unwrap_err();
+    assert!(matches!(
+        error.kind(),
+        GraphErrorKind::Unordered { node: 1, other: 2 }
+    ));
+    let arguments = slow_copy {
+        x: &z,
+        y: &mut w,
+        n: 1024,
+        cycles: 0,
+    };
+    let error = graph.update(last, cover(N), arguments).unwrap_err();
+    assert!(matches!(
+        error.kind(),
+        GraphErrorKind::Unordered { node: 2, other: 1 }
+    ));
+    // All is as it was.
+    graph.launch(&stream).unwrap();
+    assert_eq!(graph.slice(w).unwrap().to_vec().unwrap(), [1.0; N]);
+    assert_eq!(graph.slice(z).unwrap().to_vec().unwrap(), [7.0; N]);
+}
+
+#[test]
+fn what_comes_after_a_node_orders_what_it_is_updated_to() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let [mut y, mut w] = [(); 2].map(|()| {
+        graph
+            .own(Buffer::<f32>::zeroed(&stream, N).unwrap())
+            .unwrap()
+    });
+    let first = graph
+        .add(
+            cover(N),
+            slow_add {
+                y: &mut y,
+                v: 1.0,
+                cycles: 100_000,
+            },
+        )
+        .unwrap();
+    let arguments = slow_copy {
+        x: &y,
+        y: &mut w,
+        n: 1024,
+        cycles: 0,
+    };
+    graph.add(cover(N), arguments).unwrap();
+    let mut graph = graph.instantiate().unwrap();
+    let arguments = slow_add {
+        y: &mut w,
+        v: 5.0,
+        cycles: 100_000,
+    };
+    graph.update(first, cover(N), arguments).unwrap();
+    graph.launch(&stream).unwrap();
+    assert_eq!(graph.slice(w).unwrap().to_vec().unwrap(), [0.0; N]);
+}
+
+#[test]
+fn what_an_update_uses_counts_for_the_next() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let [mut x, mut y, mut z] = [(); 3].map(|()| {
+        graph
+            .own(Buffer::<f32>::zeroed(&stream, N).unwrap())
+            .unwrap()
+    });
+    let first = graph
+        .add(
+            cover(N),
+            fill {
+                y: &mut x,
+                v: 1.0,
+                n: 1024,
+            },
+        )
+        .unwrap();
+    let second = graph
+        .add(
+            cover(N),
+            fill {
+                y: &mut y,
+                v: 2.0,
+                n: 1024,
+            },
+        )
+        .unwrap();
+    let mut graph = graph.instantiate().unwrap();
+    graph
+        .update(
+            first,
+            cover(N),
+            fill {
+                y: &mut z,
+                v: 1.0,
+                n: 1024,
+            },
+        )
+        .unwrap();
+    let error = graph
+        .update(
+            second,
+            cover(N),
+            fill {
+                y: &mut z,
+                v: 2.0,
+                n: 1024,
+            },
+        )
+        .unwrap_err();
+    assert!(matches!(
+        error.kind(),
+        GraphErrorKind::Unordered { node: 1, other: 0 }
+    ));
+    // Nobody uses this one now.
+    graph
+        .update(
+            second,
+            cover(N),
+            fill {
+                y: &mut x,
+                v: 2.0,
+                n: 1024,
+            },
+        )
+        .unwrap();
+    graph.launch(&stream).unwrap();
+    assert_eq!(graph.slice(x).unwrap().to_vec().unwrap(), [2.0; N]);
+    assert_eq!(graph.slice(y).unwrap().to_vec().unwrap(), [0.0; N]);
+    assert_eq!(graph.slice(z).unwrap().to_vec().unwrap(), [1.0; N]);
+}
+
+#[test]
+fn arrays_that_come_to_overlap_are_refused() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let y = graph
+        .own(Buffer::<f32>::zeroed(&stream, 12).unwrap())
+        .unwrap();
+    // The same parts of one array throughout, seen otherwise.
+    let rows = |from| Shaped::strided(y, from, [2, 3], [3, 1]);
+    let input = &rows(0);
+    let node = graph
+        .add(
+            (1, (16, 16)),
+            copy_2d {
+                input,
+                out: &mut rows(6),
+            },
+        )
+        .unwrap();
+    let (mut head, tail) = y.split_at_mut(6).unwrap();
+    let apart = graph
+        .add(
+            cover(6),
+            saxpy {
+                n: 6,
+                a: 1.0,
+                x: &tail,
+                y: &mut head,
+            },
+        )
+        .unwrap();
+    let mut graph = graph.instantiate().unwrap();
+    let arguments = copy_2d {
+        input,
+        out: &mut rows(6),
+    };
+    graph.update(node, (1, (16, 16)), arguments).unwrap();
+    let error = graph
+        .update(
+            node,
+            (1, (16, 16)),
+            copy_2d {
+                input,
+                out: &mut rows(5),
+            },
+        )
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("the array overlaps argument `input`"),
+        "{error}"
+    );
+    graph
+        .update(
+            apart,
+            cover(6),
+            saxpy {
+                n: 6,
+                a: 2.0,
+                x: &tail,
+                y: &mut head,
+            },
+        )
+        .unwrap();
+    let overlapping = y.slice_mut(5..11).unwrap();
+    let error = graph
+        .update(
+            apart,
+            cover(6),
+            saxpy {
+                n: 6,
+                a: 2.0,
+                x: &overlapping,
+                y: &mut head,
+            },
+        )
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("the array overlaps argument `x`"),
+        "{error}"
+    );
+}
