@@ -165,7 +165,7 @@ pub(crate) fn check_node<A: Arguments>(
     launch: Launch<'_>,
     arguments: &mut A,
 ) -> Result<(Dims, A::Params), LaunchError> {
-    if launch.attributes.any() || !kernel.plain {
+    if launch.attributes.any() || A::Declared::EXAMINED && kernel.needs.any() {
         let reason = AttributeError::OfNode;
         return Err(error(kernel, LaunchErrorKind::Attribute(reason)));
     }
