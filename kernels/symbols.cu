@@ -22,6 +22,12 @@ __device__ __noinline__ int32_t offset_of(int32_t index) {
     return math::offset + index;
 }
 
+__device__ void wait(int64_t cycles) {
+    int64_t start = clock64();
+    while (clock64() - start < cycles) {
+    }
+}
+
 // y ← scale · (taps * x), with zeros beyond the ends
 extern "C" __global__ void filter(const float* x, float* y, uint32_t n) {
     uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -36,6 +42,28 @@ extern "C" __global__ void filter(const float* x, float* y, uint32_t n) {
         }
     }
     y[i] = scale * sum;
+}
+
+// y ← taps, after so many cycles
+extern "C" __global__ void slow_taps(float* y, int64_t cycles) {
+    wait(cycles);
+    y[threadIdx.x] = taps[threadIdx.x];
+}
+
+// hits ← value, after so many cycles
+extern "C" __global__ void slow_hits(uint64_t value, int64_t cycles) {
+    wait(cycles);
+    hits = value;
+}
+
+// y ← x and taps, element by element
+extern "C" __global__ void add_taps(const float* x, float* y) {
+    y[threadIdx.x] = x[threadIdx.x] + taps[threadIdx.x];
+}
+
+// hits ← hits + the first of x
+extern "C" __global__ void add_to_hits(const uint64_t* x) {
+    hits += *x;
 }
 
 // y ← gain, from the window's first element on

@@ -33,6 +33,14 @@ pub(crate) fn param(param: &ptx::Param) -> String {
     format!("`{param}` ({})", bytes(param.size()))
 }
 
+/// `.const .align 4 .b8 [20]` (20 bytes).
+pub(crate) fn variable(variable: &ptx::Variable) -> String {
+    match variable.size() {
+        Some(size) => format!("`{variable}` ({})", bytes(size)),
+        None => format!("`{variable}`, of no size"),
+    }
+}
+
 /// What a declaration may write for a PTX parameter.
 pub(crate) fn choices(param: &ptx::Param) -> &'static str {
     if param.pointer().is_some() {

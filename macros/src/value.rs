@@ -393,6 +393,44 @@ fn check_element(elem: &Type) -> syn::Result<()> {
     Err(error(elem, message))
 }
 
+/// Refuses what no variable of the device is.
+pub(crate) fn check_static(ty: &Type) -> syn::Result<()> {
+    if let Some(known) = known(ty) {
+        return if known.size > 0 {
+            Ok(())
+        } else {
+            Err(error(
+                ty,
+                "a type of size 0 is not allowed: there is nothing to read",
+            ))
+        };
+    }
+    let message = match ty {
+        Type::Group(group) => return check_static(&group.elem),
+        Type::Paren(paren) => return check_static(&paren.elem),
+        Type::Array(array) => return check_static(&array.elem),
+        Type::Macro(_) => return Ok(()),
+        Type::Path(path) => match refused_path(path, "x") {
+            Some(_) if is_named(ty, "char") => {
+                "`char` is not allowed, as not every value is one: write `u32`"
+            }
+            Some(_) => "not allowed: host memory means nothing on the device",
+            None => return Ok(()),
+        },
+        Type::Tuple(_) => {
+            "a tuple is not allowed, as rustc may reorder its fields: write a struct with \
+             #[repr(C)] and #[derive(KernelArg)]"
+        }
+        Type::Reference(_) | Type::Ptr(_) | Type::FnPtr(_) => {
+            "a pointer in a variable neither orders nor keeps alive what it points to: pass the \
+             array to the kernel, as `&[T]`"
+        }
+        Type::Slice(_) => "a variable has a size: write `[T; N]`",
+        _ => "not allowed: name the type of the variable, such as `[f32; 16]`",
+    };
+    Err(error(ty, message))
+}
+
 /// The layout of a scalar, or of an array of them.
 pub(crate) fn known(ty: &Type) -> Option<Known> {
     match ty {

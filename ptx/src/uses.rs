@@ -70,19 +70,19 @@ impl Module {
         if !self.variables.iter().any(is_of_module) {
             return Ok(Vec::new());
         }
-        let mut named = Names::default();
-        named.read_body(source, body)?;
-        let direct = named.all.clone();
-        let beyond = self.beyond(source, named)?;
-        let used: Vec<&Variable> = self
+        let mut direct = Names::default();
+        direct.read_body(source, body)?;
+        let here = direct.all.clone();
+        let beyond = self.beyond(source, direct)?;
+        let variables: Vec<&Variable> = self
             .variables
             .iter()
             .filter(|variable| is_of_module(variable))
-            .filter(|variable| direct.contains(&*variable.name) || beyond.contains(&*variable.name))
+            .filter(|variable| here.contains(&*variable.name) || beyond.contains(&*variable.name))
             .collect();
-        let names: Vec<&str> = used.iter().map(|variable| variable.name()).collect();
+        let names: Vec<&str> = variables.iter().map(|one| one.name()).collect();
         let flow = entry.flow_of_variables(source, &names)?;
-        let uses = used.into_iter().zip(flow).map(|(variable, flow)| {
+        let uses = variables.into_iter().zip(flow).map(|(variable, flow)| {
             let constant = variable.space() == StateSpace::Const;
             let followed = flow.is_read_only() && !beyond.contains(variable.name());
             VariableUse {

@@ -50,6 +50,11 @@
 //! | `*const T`, `*mut T`, only in `unsafe fn` | `const T*`, `T*` | a [`DevicePointer`] or [`DevicePointerMut`] |
 //! | a struct with [`#[derive(KernelArg)]`](derive@KernelArg) | the same struct | the value; padding arrives as zeros |
 //!
+//! A `static` in the block is a `__constant__` or `__device__` variable of the same module: `static mut
+//! TAPS: [f32; 16];` becomes a [`Static`], with `TAPS.write(&stream, &taps)?` and
+//! `TAPS.read(&stream)?`, in order with the launches of all kernels that use it. The author of a
+//! `safe fn` vouches that it is right whatever values its variables hold.
+//!
 //! # What is checked, and when
 //!
 //! - **While the crate compiles**, against the PTX: that the entry exists; the number, size,
@@ -305,6 +310,12 @@ pub use gridcall_macros::KernelArg;
 ///   first element, where it is more than that of the element type.
 /// - Documentation, `#[cfg(..)]`, lint levels and `#[deprecated]` mean what they always do.
 ///
+/// # Statics
+///
+/// `static mut NAME: Type;`, or `static NAME: Type;` for what nobody writes, declares a variable of the
+/// module; see [`Static`]. `#[name("taps")]` gives its name in the PTX, if that is another; of a C++
+/// name also the readable form, `#[name("math::offset")]`.
+///
 /// # Without a compiler for CUDA
 ///
 /// Where a PTX file is missing since nothing could make it, `GRIDCALL_SIGNATURES_ONLY=1` in the
@@ -351,6 +362,7 @@ mod prepared;
 #[cfg(feature = "pyo3")]
 pub mod python;
 mod strided;
+mod symbol;
 mod timing;
 mod trace;
 mod variant;
@@ -378,6 +390,7 @@ pub use module::Module;
 pub use pointer::{DevicePointer, DevicePointerMut};
 pub use prepared::Prepared;
 pub use strided::{Strided, StridedMut};
+pub use symbol::{Static, Symbol, SymbolError, SymbolErrorKind, SymbolView};
 pub use timing::{Elapsed, Rounds, Timer, timed};
 pub use vector::*;
 
@@ -392,15 +405,16 @@ pub mod __private {
         counterpart::{
             Counterpart, CounterpartField, LayoutOf, NoLayout, check_access, check_fields,
         },
-        declaration::{Cpp, Declaration, Image, Param, Pass, Variant},
+        declaration::{Cpp, Declaration, Image, Param, Pass, StaticDeclaration, Touch, Variant},
         describe::Arrays,
         kernel::{Arguments, Declared, NoView},
         layout::{
             ArgLayout, Class, Expected, Field as ArgField, Places, check_element, check_layout,
-            check_safe, size_and_align,
+            check_safe, check_symbol, size_and_align,
         },
         params::Params,
         strided::{StridedOf, StridedView},
+        symbol::{DeclaredInModule, DeclaredInPtx, DeclaredMut, DeclaredSymbol, SymbolCell},
         verify::{declaration, has_compiler, verify},
     };
 }

@@ -45,6 +45,15 @@
 pub mod kernels {
     use gridcall::{AsDeviceView, AsDeviceViewMut, KernelArg, kernel};
 
+    #[kernel(ptx = "../kernels/symbols.ptx")]
+    unsafe extern "C" {
+        /// The taps of the filter.
+        #[name("taps")]
+        pub static mut TAPS: [f32; 5];
+        #[name("ramp")]
+        static RAMP: [f32; 4];
+    }
+
     #[kernel(ptx = "../kernels/vector.ptx")]
     unsafe extern "C" {
         /// Adds `scale` times `input` to `output`.

@@ -16,6 +16,17 @@ unsafe extern "C" {
     pub unsafe fn pointers(x: *const f32, out: *mut f32, n: i32);
 }
 
+#[::gridcall::kernel(ptx = "../kernels/symbols.ptx")]
+unsafe extern "C" {
+    static mut taps: [f32; 5];
+    pub static ramp: [f32; 4];
+}
+
+#[::gridcall::kernel]
+unsafe extern "C" {
+    static mut scale: f32;
+}
+
 #[::gridcall::kernel(ptx = "../kernels/structs.ptx")]
 unsafe fn julia(out: &mut [u32], g: Grid);
 

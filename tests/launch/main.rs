@@ -28,6 +28,7 @@ mod prepared;
 mod shared_memory;
 mod streams;
 mod structs;
+mod symbols;
 mod threads;
 mod two_devices;
 mod views;

@@ -30,6 +30,20 @@ pub(super) fn contradiction(param: &Param, ty: &Type, known: Known<'_>) -> Optio
     }
 }
 
+/// The cure, if a variable certainly holds another type.
+pub(crate) fn of_static(
+    written: &syn::Type,
+    ty: &Type,
+    is_struct: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let known = Known {
+        read_only: false,
+        dereferenced: false,
+        is_struct,
+    };
+    check_value(&Rust::of(written), ty, known)
+}
+
 fn check_value(written: &Rust, ty: &Type, known: Known<'_>) -> Option<String> {
     let differs = match (written, ty) {
         (Rust::Other(name), _) => is_other_struct(name, ty, known),
