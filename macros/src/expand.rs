@@ -286,6 +286,7 @@ impl Subject<'_> {
             Taken::Strided { elem, rank, .. } => quote_spanned! {ours()=>
                 #krate::__private::size_and_align::<#krate::Strided<#elem, { #rank }>>()
             },
+            Taken::TensorMap { .. } => quote_spanned! {ours()=> (128, 64) },
             _ => quote_spanned! {ours()=> (8, 8) },
         });
         let cfgs = &self.outline.attrs.cfgs;

@@ -25,6 +25,8 @@ pub(crate) enum Taken {
         rank: Box<Expr>,
         written: bool,
     },
+    /// As a tensor map of a device array: `TensorMap<T>` and `TensorMapMut<T>`.
+    TensorMap { elem: Type, written: bool },
     /// As a device pointer: `*const T` and `*mut T`.
     Pointer { elem: Type, written: bool },
 }
@@ -53,7 +55,10 @@ impl Taken {
     pub(crate) fn is_array(&self) -> bool {
         matches!(
             self,
-            Taken::Slice { .. } | Taken::Optional { .. } | Taken::Strided { .. }
+            Taken::Slice { .. }
+                | Taken::Optional { .. }
+                | Taken::Strided { .. }
+                | Taken::TensorMap { .. }
         )
     }
 
@@ -61,7 +66,9 @@ impl Taken {
     pub(crate) fn is_written_array(&self) -> bool {
         matches!(
             self,
-            Taken::Slice { written: true, .. } | Taken::Strided { written: true, .. }
+            Taken::Slice { written: true, .. }
+                | Taken::Strided { written: true, .. }
+                | Taken::TensorMap { written: true, .. }
         )
     }
 
@@ -72,6 +79,7 @@ impl Taken {
             Taken::Slice { elem, .. }
             | Taken::Optional { elem }
             | Taken::Strided { elem, .. }
+            | Taken::TensorMap { elem, .. }
             | Taken::Pointer { elem, .. } => known(elem),
         }
     }
@@ -86,8 +94,8 @@ pub(crate) fn classify(ty: &Type, name: &str) -> syn::Result<Taken> {
         Type::Ptr(pointer) => classify_pointer(pointer),
         Type::Path(path) => match option_of(path) {
             Some(inner) => classify_option(ty, inner),
-            None => match classify_strided(path)? {
-                Some(strided) => Ok(strided),
+            None => match classify_strided(path)?.or(classify_tensor_map(path)?) {
+                Some(taken) => Ok(taken),
                 None => classify_value(ty, name),
             },
         },
@@ -253,6 +261,32 @@ fn classify_strided(path: &TypePath) -> syn::Result<Option<Taken>> {
     Ok(Some(Taken::Strided {
         elem: elem.clone(),
         rank: Box::new(rank),
+        written,
+    }))
+}
+
+/// `TensorMap<T>`; with other arguments, or none, it may be the user's own type.
+fn classify_tensor_map(path: &TypePath) -> syn::Result<Option<Taken>> {
+    let Some(last) = path.path.segments.last() else {
+        return Ok(None);
+    };
+    let written = last.ident == "TensorMapMut";
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+        return Ok(None);
+    };
+    if path.qself.is_some() || !(written || last.ident == "TensorMap") {
+        return Ok(None);
+    }
+    let mut types = arguments
+        .args
+        .iter()
+        .filter(|argument| !matches!(argument, GenericArgument::Lifetime(_)));
+    let (Some(GenericArgument::Type(elem)), None) = (types.next(), types.next()) else {
+        return Ok(None);
+    };
+    check_element(elem)?;
+    Ok(Some(Taken::TensorMap {
+        elem: elem.clone(),
         written,
     }))
 }

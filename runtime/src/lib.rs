@@ -47,6 +47,7 @@
 //! | `&[T]`, `&mut [T]` | `const T*`, `T*` | `&` or `&mut` to any [`AsDeviceView<T>`] or [`AsDeviceViewMut<T>`], contiguous |
 //! | `Option<&[T]>` | a pointer that may be null | `None` or `Some(&x)`; of an `Option` of your own, `x.as_ref().map(\|x\| x as _)` |
 //! | [`Strided<T, N>`](Strided), `StridedMut<T, N>` | `gridcall::strided<const T, N>`, `<T, N>` of our header `gridcall.cuh` | the same, of rank `N`, however its elements lie |
+//! | [`TensorMap<T>`](TensorMap), `TensorMapMut<T>` | `const __grid_constant__ CUtensorMap` | `&` or `&mut` to one that was made of an array |
 //! | `*const T`, `*mut T`, only in `unsafe fn` | `const T*`, `T*` | a [`DevicePointer`] or [`DevicePointerMut`] |
 //! | a struct with [`#[derive(KernelArg)]`](derive@KernelArg) | the same struct | the value; padding arrives as zeros |
 //!
@@ -363,6 +364,7 @@ mod prepared;
 pub mod python;
 mod strided;
 mod symbol;
+mod tensor_map;
 mod timing;
 mod trace;
 mod variant;
@@ -391,6 +393,10 @@ pub use pointer::{DevicePointer, DevicePointerMut};
 pub use prepared::Prepared;
 pub use strided::{Strided, StridedMut};
 pub use symbol::{Static, Symbol, SymbolError, SymbolErrorKind, SymbolView};
+pub use tensor_map::{
+    AsTensorMap, AsTensorMapMut, Interleave, L2Promotion, OobFill, Swizzle, TensorElement,
+    TensorMap, TensorMapError, TensorMapErrorKind, TensorMapMut, Tile,
+};
 pub use timing::{Elapsed, Rounds, Timer, timed};
 pub use vector::*;
 
@@ -415,6 +421,7 @@ pub mod __private {
         params::Params,
         strided::{StridedOf, StridedView},
         symbol::{DeclaredInModule, DeclaredInPtx, DeclaredMut, DeclaredSymbol, SymbolCell},
+        tensor_map::{Descriptor, TensorOf, TensorView},
         verify::{declaration, has_compiler, verify},
     };
 }

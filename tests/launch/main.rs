@@ -29,6 +29,7 @@ mod shared_memory;
 mod streams;
 mod structs;
 mod symbols;
+mod tensor_maps;
 mod threads;
 mod two_devices;
 mod views;

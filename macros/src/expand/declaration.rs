@@ -212,7 +212,7 @@ impl Subject<'_> {
             }
             Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
             Taken::Optional { elem } => (elem, false),
-            Taken::Strided { .. } => return None,
+            Taken::Strided { .. } | Taken::TensorMap { .. } => return None,
         };
         let kind = scalar_name(elem)?;
         Some(quote_spanned! {ours()=>
@@ -239,6 +239,13 @@ impl Subject<'_> {
             }
             Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
             Taken::Optional { elem } => (elem, false),
+            Taken::TensorMap { .. } => {
+                return quote_spanned! {ours()=>
+                    #krate::__private::Pass::Value(::core::option::Option::Some(
+                        <#krate::__private::Descriptor as #krate::KernelArg>::LAYOUT,
+                    ))
+                };
+            }
             Taken::Strided { elem, rank, .. } => {
                 let strided = quote_spanned! {ours()=> #krate::Strided<#elem, { #rank }> };
                 return quote_spanned! {ours()=>

@@ -128,11 +128,16 @@ impl Subject<'_> {
                 elem,
                 written: true,
                 ..
+            }
+            | Taken::TensorMap {
+                elem,
+                written: true,
             } => quote_spanned! {ours()=>
                 arrays.write::<#elem, _>(#number, &self.#field);
             },
             Taken::Slice { elem, .. }
             | Taken::Strided { elem, .. }
+            | Taken::TensorMap { elem, .. }
             | Taken::Value { ty: elem, .. }
             | Taken::Pointer { elem, .. } => quote_spanned! {ours()=>
                 arrays.read::<#elem, _>(#number, &self.#field);
@@ -156,6 +161,15 @@ impl Subject<'_> {
         let (field, view, number) = (&param.ident, view(index), plain(index));
         let align = self.required_align(index);
         match &param.taken {
+            Taken::TensorMap {
+                elem,
+                written: true,
+            } => quote_spanned! {ours()=>
+                let #view = call.write_tensor_map::<#elem, _>(#number, &self.#field)?;
+            },
+            Taken::TensorMap { elem, .. } => quote_spanned! {ours()=>
+                let #view = call.read_tensor_map::<#elem, _>(#number, &self.#field)?;
+            },
             Taken::Strided {
                 elem,
                 rank,
@@ -221,10 +235,14 @@ impl Subject<'_> {
         for (index, param) in mentioned {
             let (ident, name) = (&param.ident, unraw(&param.ident));
             match &param.taken {
-                Taken::Slice { .. } | Taken::Optional { .. } | Taken::Strided { .. } => {
+                Taken::Slice { .. }
+                | Taken::Optional { .. }
+                | Taken::Strided { .. }
+                | Taken::TensorMap { .. } => {
                     let view = view(index);
                     let seen = match &param.taken {
                         Taken::Strided { .. } => "StridedOf",
+                        Taken::TensorMap { .. } => "TensorOf",
                         _ => "ViewOf",
                     };
                     let seen = Ident::new(seen, ours());
@@ -232,7 +250,9 @@ impl Subject<'_> {
                         let #ident = #krate::__private::#seen(#view);
                     });
                     let (name, seen) = match &param.taken {
-                        Taken::Strided { .. } => (format!("the shape of {name}"), "shape"),
+                        Taken::Strided { .. } | Taken::TensorMap { .. } => {
+                            (format!("the shape of {name}"), "shape")
+                        }
                         _ => (format!("{name}.len()"), "len"),
                     };
                     let seen = Ident::new(seen, ours());
@@ -323,7 +343,9 @@ impl Subject<'_> {
             let (number, view) = (plain(index), view(index));
             let written = self.param(index).taken.is_written_array();
             let span = match &self.param(index).taken {
-                Taken::Strided { .. } => quote_spanned! {ours()=> #view.span() },
+                Taken::Strided { .. } | Taken::TensorMap { .. } => {
+                    quote_spanned! {ours()=> #view.span() }
+                }
                 _ => quote_spanned! {ours()=> #view },
             };
             quote_spanned! {ours()=> (#number, #span, #written) }
@@ -346,11 +368,16 @@ impl Subject<'_> {
                 elem,
                 written: true,
                 ..
+            }
+            | Taken::TensorMap {
+                elem,
+                written: true,
             } => quote_spanned! {ours()=>
                 let #guard = call.acquire_mut::<#elem, _>(#number, &mut self.#field)?;
             },
             Taken::Slice { elem, .. }
             | Taken::Strided { elem, .. }
+            | Taken::TensorMap { elem, .. }
             | Taken::Value { ty: elem, .. }
             | Taken::Pointer { elem, .. } => {
                 quote_spanned! {ours()=>
@@ -369,7 +396,7 @@ impl Subject<'_> {
                 let view = view(index);
                 quote_spanned! {ours()=> params.set_pointer(#offset, #view); }
             }
-            Taken::Strided { .. } => {
+            Taken::Strided { .. } | Taken::TensorMap { .. } => {
                 let view = view(index);
                 quote_spanned! {ours()=> params.set(#offset, #view.value()); }
             }
@@ -466,7 +493,7 @@ impl Subject<'_> {
                     };
                 }
             }
-            Taken::Strided { elem, rank, .. } => {
+            Taken::Strided { elem, .. } | Taken::TensorMap { elem, .. } => {
                 let Some(declared) = self.entry.and_then(|entry| entry.params().get(index)) else {
                     return TokenStream::new();
                 };
@@ -477,10 +504,16 @@ impl Subject<'_> {
                 let place = format!("{}:{}", self.file, declared.position().line);
                 let safe = self.outline.safe;
                 let krate = located(krate, at(elem));
+                let passed = match &param.taken {
+                    Taken::Strided { rank, .. } => {
+                        quote_spanned! {at(elem)=> #krate::Strided<#elem, { #rank }> }
+                    }
+                    _ => quote_spanned! {at(elem)=> #krate::__private::Descriptor },
+                };
                 quote_spanned! {at(elem)=>
                     const _: () = {
                         #krate::__private::check_element::<#elem>(#kernel, #number, #name);
-                        #krate::__private::check_layout::<#krate::Strided<#elem, { #rank }>>(
+                        #krate::__private::check_layout::<#passed>(
                             #krate::__private::Expected {
                                 kernel: #kernel,
                                 index: #number,

@@ -370,13 +370,18 @@ impl Argument {
                     format!("`{}`", describe::ty(ty)),
                 )
             }
-            Some(Taken::Slice { elem, written } | Taken::Strided { elem, written, .. }) => {
+            Some(
+                taken @ (Taken::Slice { elem, written }
+                | Taken::Strided { elem, written, .. }
+                | Taken::TensorMap { elem, written }),
+            ) => {
                 let span = at(elem);
                 let krate = located(krate, span);
-                let view = if *written {
-                    quote_spanned! {span=> #krate::AsDeviceViewMut<#elem> }
-                } else {
-                    quote_spanned! {span=> #krate::AsDeviceView<#elem> }
+                let view = match (matches!(taken, Taken::TensorMap { .. }), *written) {
+                    (false, true) => quote_spanned! {span=> #krate::AsDeviceViewMut<#elem> },
+                    (false, false) => quote_spanned! {span=> #krate::AsDeviceView<#elem> },
+                    (true, true) => quote_spanned! {span=> #krate::AsTensorMapMut<#elem> },
+                    (true, false) => quote_spanned! {span=> #krate::AsTensorMap<#elem> },
                 };
                 let (reference, shown) = if *written {
                     (

@@ -25,8 +25,8 @@ pub(super) fn contradiction(param: &Param, ty: &Type, known: Known<'_>) -> Optio
             check_pointer(param, elem, *written, ty, known)
         }
         Taken::Optional { elem } => check_pointer(param, elem, false, ty, known),
-        // A struct of our header, of which a source shows no more than the name.
-        Taken::Strided { .. } => None,
+        // Structs of other headers, of which a source shows no more than the name.
+        Taken::Strided { .. } | Taken::TensorMap { .. } => None,
     }
 }
 
