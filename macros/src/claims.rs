@@ -106,6 +106,7 @@ fn written(taken: &Taken) -> &Type {
         | Taken::Optional { elem }
         | Taken::Strided { elem, .. }
         | Taken::TensorMap { elem, .. }
+        | Taken::Texture { elem }
         | Taken::Pointer { elem, .. } => elem,
     }
 }

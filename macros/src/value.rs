@@ -27,6 +27,8 @@ pub(crate) enum Taken {
     },
     /// As a tensor map of a device array: `TensorMap<T>` and `TensorMapMut<T>`.
     TensorMap { elem: Type, written: bool },
+    /// As a texture object of a device array: `Texture<T>`.
+    Texture { elem: Type },
     /// As a device pointer: `*const T` and `*mut T`.
     Pointer { elem: Type, written: bool },
 }
@@ -59,6 +61,7 @@ impl Taken {
                 | Taken::Optional { .. }
                 | Taken::Strided { .. }
                 | Taken::TensorMap { .. }
+                | Taken::Texture { .. }
         )
     }
 
@@ -80,6 +83,7 @@ impl Taken {
             | Taken::Optional { elem }
             | Taken::Strided { elem, .. }
             | Taken::TensorMap { elem, .. }
+            | Taken::Texture { elem }
             | Taken::Pointer { elem, .. } => known(elem),
         }
     }
@@ -94,7 +98,7 @@ pub(crate) fn classify(ty: &Type, name: &str) -> syn::Result<Taken> {
         Type::Ptr(pointer) => classify_pointer(pointer),
         Type::Path(path) => match option_of(path) {
             Some(inner) => classify_option(ty, inner),
-            None => match classify_strided(path)?.or(classify_tensor_map(path)?) {
+            None => match classify_strided(path)?.or(classify_object(path)?) {
                 Some(taken) => Ok(taken),
                 None => classify_value(ty, name),
             },
@@ -265,16 +269,17 @@ fn classify_strided(path: &TypePath) -> syn::Result<Option<Taken>> {
     }))
 }
 
-/// `TensorMap<T>`; with other arguments, or none, it may be the user's own type.
-fn classify_tensor_map(path: &TypePath) -> syn::Result<Option<Taken>> {
+/// `TensorMap<T>` and `Texture<T>`; with other arguments, or none, it may be the user's own type.
+fn classify_object(path: &TypePath) -> syn::Result<Option<Taken>> {
     let Some(last) = path.path.segments.last() else {
         return Ok(None);
     };
     let written = last.ident == "TensorMapMut";
+    let is_texture = last.ident == "Texture";
     let PathArguments::AngleBracketed(arguments) = &last.arguments else {
         return Ok(None);
     };
-    if path.qself.is_some() || !(written || last.ident == "TensorMap") {
+    if path.qself.is_some() || !(written || is_texture || last.ident == "TensorMap") {
         return Ok(None);
     }
     let mut types = arguments
@@ -285,9 +290,11 @@ fn classify_tensor_map(path: &TypePath) -> syn::Result<Option<Taken>> {
         return Ok(None);
     };
     check_element(elem)?;
-    Ok(Some(Taken::TensorMap {
-        elem: elem.clone(),
-        written,
+    let elem = elem.clone();
+    Ok(Some(if is_texture {
+        Taken::Texture { elem }
+    } else {
+        Taken::TensorMap { elem, written }
     }))
 }
 

@@ -48,6 +48,7 @@
 //! | `Option<&[T]>` | a pointer that may be null | `None` or `Some(&x)`; of an `Option` of your own, `x.as_ref().map(\|x\| x as _)` |
 //! | [`Strided<T, N>`](Strided), `StridedMut<T, N>` | `gridcall::strided<const T, N>`, `<T, N>` of our header `gridcall.cuh` | the same, of rank `N`, however its elements lie |
 //! | [`TensorMap<T>`](TensorMap), `TensorMapMut<T>` | `const __grid_constant__ CUtensorMap` | `&` or `&mut` to one that was made of an array |
+//! | [`Texture<T>`](Texture) | `cudaTextureObject_t` | `&` to one that was made of an array |
 //! | `*const T`, `*mut T`, only in `unsafe fn` | `const T*`, `T*` | a [`DevicePointer`] or [`DevicePointerMut`] |
 //! | a struct with [`#[derive(KernelArg)]`](derive@KernelArg) | the same struct | the value; padding arrives as zeros |
 //!
@@ -365,6 +366,7 @@ pub mod python;
 mod strided;
 mod symbol;
 mod tensor_map;
+mod texture;
 mod timing;
 mod trace;
 mod variant;
@@ -397,6 +399,9 @@ pub use tensor_map::{
     AsTensorMap, AsTensorMapMut, Interleave, L2Promotion, OobFill, Swizzle, TensorElement,
     TensorMap, TensorMapError, TensorMapErrorKind, TensorMapMut, Tile,
 };
+pub use texture::{
+    AddressMode, AsTexture, FilterMode, Sampler, Texel, Texture, TextureError, TextureErrorKind,
+};
 pub use timing::{Elapsed, Rounds, Timer, timed};
 pub use vector::*;
 
@@ -422,6 +427,7 @@ pub mod __private {
         strided::{StridedOf, StridedView},
         symbol::{DeclaredInModule, DeclaredInPtx, DeclaredMut, DeclaredSymbol, SymbolCell},
         tensor_map::{Descriptor, TensorOf, TensorView},
+        texture::{Object, TextureOf, TextureView},
         verify::{declaration, has_compiler, verify},
     };
 }

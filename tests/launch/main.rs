@@ -30,6 +30,7 @@ mod streams;
 mod structs;
 mod symbols;
 mod tensor_maps;
+mod textures;
 mod threads;
 mod two_devices;
 mod views;

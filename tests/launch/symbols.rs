@@ -449,13 +449,10 @@ fn symbols_of_a_module_at_run_time() {
     let device = device!();
     let [slow, fast] = [device.new_stream().unwrap(), device.new_stream().unwrap()];
     let module = Module::from_ptx(&device, PTX).unwrap();
-    // SAFETY: the variables are those declared.
-    let (taps, ramp) = unsafe {
-        (
-            later::taps.load_from(&module),
-            later::ramp.load_from(&module),
-        )
-    };
+    // SAFETY: the variable is the one declared.
+    let taps = unsafe { later::taps.load_from(&module) };
+    // SAFETY: as above.
+    let ramp = unsafe { later::ramp.load_from(&module) };
     let taps = taps.unwrap();
     // SAFETY: the module holds the kernel that is declared.
     let kernel = unsafe { later::slow_taps::load_from(&module) }.unwrap();

@@ -69,9 +69,12 @@ fn numbers() -> Vec<f32> {
 
 /// The tile at (row, column), with zeros beyond the ends.
 fn tile_of(array: &[f32], row: usize, column: usize) -> Vec<f32> {
-    let at = |row: usize, column: usize| match row < ROWS && column < COLUMNS {
-        true => array[row * COLUMNS + column],
-        false => 0.0,
+    let at = |row: usize, column: usize| {
+        if row < ROWS && column < COLUMNS {
+            array[row * COLUMNS + column]
+        } else {
+            0.0
+        }
     };
     (0..8)
         .flat_map(|i| (0..32).map(move |j| at(row + i, column + j)))

@@ -303,8 +303,9 @@ impl<'a> Parser<'_, 'a> {
             .position(|token| token.is("=") || token.is("{"))
             .unwrap_or(tokens.len());
         let head = &tokens[..end];
-        // What is only announced may be defined otherwise.
-        if head.iter().any(|token| token.is("(") || token.is("extern")) {
+        // What is only announced may be defined otherwise, and a function is no variable.
+        let called = |at: usize| head[at].is("(") && !(at > 0 && is_specifier_call(&head[at - 1]));
+        if head.iter().any(|token| token.is("extern")) || (0..head.len()).any(called) {
             return None;
         }
         let constexpr = head.iter().any(|token| token.is("constexpr"));

@@ -2,7 +2,7 @@
 //! messages.
 
 use gridcall_ptx as ptx;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::{Attribute, Type};
 
@@ -212,7 +212,7 @@ impl Subject<'_> {
             }
             Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
             Taken::Optional { elem } => (elem, false),
-            Taken::Strided { .. } | Taken::TensorMap { .. } => return None,
+            Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => return None,
         };
         let kind = scalar_name(elem)?;
         Some(quote_spanned! {ours()=>
@@ -239,10 +239,14 @@ impl Subject<'_> {
             }
             Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
             Taken::Optional { elem } => (elem, false),
-            Taken::TensorMap { .. } => {
+            Taken::TensorMap { .. } | Taken::Texture { .. } => {
+                let passed = match &param.taken {
+                    Taken::Texture { .. } => Ident::new("Object", ours()),
+                    _ => Ident::new("Descriptor", ours()),
+                };
                 return quote_spanned! {ours()=>
                     #krate::__private::Pass::Value(::core::option::Option::Some(
-                        <#krate::__private::Descriptor as #krate::KernelArg>::LAYOUT,
+                        <#krate::__private::#passed as #krate::KernelArg>::LAYOUT,
                     ))
                 };
             }

@@ -138,6 +138,7 @@ impl Subject<'_> {
             Taken::Slice { elem, .. }
             | Taken::Strided { elem, .. }
             | Taken::TensorMap { elem, .. }
+            | Taken::Texture { elem }
             | Taken::Value { ty: elem, .. }
             | Taken::Pointer { elem, .. } => quote_spanned! {ours()=>
                 arrays.read::<#elem, _>(#number, &self.#field);
@@ -169,6 +170,9 @@ impl Subject<'_> {
             },
             Taken::TensorMap { elem, .. } => quote_spanned! {ours()=>
                 let #view = call.read_tensor_map::<#elem, _>(#number, &self.#field)?;
+            },
+            Taken::Texture { elem } => quote_spanned! {ours()=>
+                let #view = call.read_texture::<#elem, _>(#number, &self.#field)?;
             },
             Taken::Strided {
                 elem,
@@ -238,11 +242,13 @@ impl Subject<'_> {
                 Taken::Slice { .. }
                 | Taken::Optional { .. }
                 | Taken::Strided { .. }
-                | Taken::TensorMap { .. } => {
+                | Taken::TensorMap { .. }
+                | Taken::Texture { .. } => {
                     let view = view(index);
                     let seen = match &param.taken {
                         Taken::Strided { .. } => "StridedOf",
                         Taken::TensorMap { .. } => "TensorOf",
+                        Taken::Texture { .. } => "TextureOf",
                         _ => "ViewOf",
                     };
                     let seen = Ident::new(seen, ours());
@@ -250,7 +256,7 @@ impl Subject<'_> {
                         let #ident = #krate::__private::#seen(#view);
                     });
                     let (name, seen) = match &param.taken {
-                        Taken::Strided { .. } | Taken::TensorMap { .. } => {
+                        Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => {
                             (format!("the shape of {name}"), "shape")
                         }
                         _ => (format!("{name}.len()"), "len"),
@@ -343,7 +349,7 @@ impl Subject<'_> {
             let (number, view) = (plain(index), view(index));
             let written = self.param(index).taken.is_written_array();
             let span = match &self.param(index).taken {
-                Taken::Strided { .. } | Taken::TensorMap { .. } => {
+                Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => {
                     quote_spanned! {ours()=> #view.span() }
                 }
                 _ => quote_spanned! {ours()=> #view },
@@ -378,6 +384,7 @@ impl Subject<'_> {
             Taken::Slice { elem, .. }
             | Taken::Strided { elem, .. }
             | Taken::TensorMap { elem, .. }
+            | Taken::Texture { elem }
             | Taken::Value { ty: elem, .. }
             | Taken::Pointer { elem, .. } => {
                 quote_spanned! {ours()=>
@@ -396,7 +403,7 @@ impl Subject<'_> {
                 let view = view(index);
                 quote_spanned! {ours()=> params.set_pointer(#offset, #view); }
             }
-            Taken::Strided { .. } | Taken::TensorMap { .. } => {
+            Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => {
                 let view = view(index);
                 quote_spanned! {ours()=> params.set(#offset, #view.value()); }
             }
@@ -493,7 +500,9 @@ impl Subject<'_> {
                     };
                 }
             }
-            Taken::Strided { elem, .. } | Taken::TensorMap { elem, .. } => {
+            Taken::Strided { elem, .. }
+            | Taken::TensorMap { elem, .. }
+            | Taken::Texture { elem } => {
                 let Some(declared) = self.entry.and_then(|entry| entry.params().get(index)) else {
                     return TokenStream::new();
                 };
@@ -507,6 +516,9 @@ impl Subject<'_> {
                 let passed = match &param.taken {
                     Taken::Strided { rank, .. } => {
                         quote_spanned! {at(elem)=> #krate::Strided<#elem, { #rank }> }
+                    }
+                    Taken::Texture { .. } => {
+                        quote_spanned! {at(elem)=> #krate::__private::Object }
                     }
                     _ => quote_spanned! {at(elem)=> #krate::__private::Descriptor },
                 };

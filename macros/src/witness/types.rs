@@ -26,7 +26,7 @@ pub(super) fn contradiction(param: &Param, ty: &Type, known: Known<'_>) -> Optio
         }
         Taken::Optional { elem } => check_pointer(param, elem, false, ty, known),
         // Structs of other headers, of which a source shows no more than the name.
-        Taken::Strided { .. } | Taken::TensorMap { .. } => None,
+        Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => None,
     }
 }
 
