@@ -52,6 +52,9 @@
 //! | `*const T`, `*mut T`, only in `unsafe fn` | `const T*`, `T*` | a [`DevicePointer`] or [`DevicePointerMut`] |
 //! | a struct with [`#[derive(KernelArg)]`](derive@KernelArg) | the same struct | the value; padding arrives as zeros |
 //!
+//! Device functions are no arguments: only device code can take the address of one, and nothing in a
+//! loaded module tells which signature an address has. Choose among them by an integer.
+//!
 //! A `static` in the block is a `__constant__` or `__device__` variable of the same module: `static mut
 //! TAPS: [f32; 16];` becomes a [`Static`], with `TAPS.write(&stream, &taps)?` and
 //! `TAPS.read(&stream)?`, in order with the launches of all kernels that use it. The author of a

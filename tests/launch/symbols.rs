@@ -4,7 +4,8 @@
 use std::thread;
 
 use gridcall::{
-    Float4, KernelArg, LaunchErrorKind, LoadErrorKind, Module, Symbol, SymbolErrorKind, cover,
+    Float4, KernelArg, Launch, LaunchErrorKind, LoadErrorKind, Module, Symbol, SymbolErrorKind,
+    cover,
     cudarc::driver::{CudaContext, sys::CUstreamCaptureMode},
     kernel,
 };
@@ -234,6 +235,28 @@ fn a_write_waits_for_the_kernels_before_it() {
     slow_taps(&slow, (1, 5), &mut after, 0).unwrap();
     assert_eq!(slow.clone_dtoh(&before).unwrap(), ONE);
     assert_eq!(slow.clone_dtoh(&after).unwrap(), TWO);
+}
+
+#[test]
+fn a_write_waits_for_prepared_launches() {
+    let device = device!();
+    let [slow, fast] = [device.new_stream().unwrap(), device.new_stream().unwrap()];
+    let kernel = slow_taps::load(&device).unwrap();
+    let prepared = kernel.prepare(&slow, (1, 5)).unwrap();
+    let mut seen = slow.alloc_zeros::<f32>(5).unwrap();
+    for (cycles, taps) in [(LONG, ONE), (0, TWO)] {
+        TAPS.write(&fast, &taps).unwrap();
+        let y = &mut seen;
+        prepared.launch(slow_taps { y, cycles }).unwrap();
+        // A launch that asks for attributes goes the same way.
+        let launch = Launch::from((1, 5)).priority(0);
+        let y = &mut seen;
+        kernel
+            .launch(&slow, launch, slow_taps { y, cycles })
+            .unwrap();
+        TAPS.write(&fast, &[9.0; 5]).unwrap();
+        assert_eq!(slow.clone_dtoh(&seen).unwrap(), taps);
+    }
 }
 
 #[test]
