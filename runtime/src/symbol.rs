@@ -81,7 +81,8 @@ use crate::{arg::KernelArg, current::Current, error::LoadError, module::Module};
 /// another block, which does not name it, is refused: whichever of both is loaded second does not
 /// load, and says so.
 ///
-/// As for arrays, a stream that is being captured into a graph is refused.
+/// As for arrays, a stream that is being captured into a graph is refused; and no node of a
+/// [`Graph`](crate::Graph) is made of a kernel that uses a `static mut`.
 ///
 /// What the host does to a variable by its [address](SymbolView::address), and kernels that other
 /// libraries launch, are not ordered. Nor is a kernel that takes the variable's address from memory

@@ -4,8 +4,8 @@
 use std::thread;
 
 use gridcall::{
-    Float4, KernelArg, Launch, LaunchErrorKind, LoadErrorKind, Module, Symbol, SymbolErrorKind,
-    cover,
+    Buffer, Float4, Graph, KernelArg, Launch, LaunchErrorKind, LoadErrorKind, Module, Symbol,
+    SymbolErrorKind, cover,
     cudarc::driver::{CudaContext, sys::CUstreamCaptureMode},
     kernel,
 };
@@ -423,6 +423,33 @@ fn a_captured_stream_is_refused() {
     let flags = gridcall::cudarc::driver::sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
     drop(stream.end_capture(flags).unwrap());
     assert_eq!(symbol.read(&stream).unwrap(), ONE);
+}
+
+#[test]
+fn no_node_of_a_graph_is_made_of_a_kernel_that_uses_one() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let y = Buffer::<f32>::zeroed(&stream, 5).unwrap();
+    let mut y = graph.own(y).unwrap();
+    let arguments = slow_taps {
+        y: &mut y,
+        cycles: 0,
+    };
+    let error = graph.add((1, 5), arguments).unwrap_err();
+    assert!(
+        error.to_string().ends_with(
+            "symbol `taps`: it is declared `static mut`, and what a graph does when it is launched is not ordered \
+             with its other uses; launch the kernel on a stream"
+        ),
+        "{error}"
+    );
+    let arguments = beside::scale_by {
+        y: &mut y,
+        a: 2.0,
+        n: 5,
+    };
+    graph.add(cover(5), arguments).unwrap();
 }
 
 #[test]
