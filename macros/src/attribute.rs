@@ -125,6 +125,26 @@ pub(crate) fn of_kernel(attrs: Vec<Attribute>, report: &mut Report) -> (Attribut
     (theirs, settings)
 }
 
+/// Reads the attributes of a static, and its name in the PTX if they give one.
+pub(crate) fn of_static(
+    attrs: Vec<Attribute>,
+    report: &mut Report,
+) -> (Attributes, Option<LitStr>) {
+    let (attrs, others): (Vec<_>, Vec<_>) = attrs.into_iter().partition(|attr| {
+        let of_kernels = ["block", "requires", "may_alias", "instances", "align"];
+        !of_kernels.iter().any(|name| attr.path().is_ident(name))
+    });
+    for attr in others {
+        let name = describe::expr(&attr.path().to_token_stream());
+        report.error(
+            &attr,
+            format!("#[{name}(..)] is of kernels, and this is a variable"),
+        );
+    }
+    let (theirs, settings) = of_kernel(attrs, report);
+    (theirs, settings.name)
+}
+
 /// What `#[cfg_attr(..)]` holds that would have to be read here.
 fn conditional_ours(attr: &Attribute) -> Vec<Path> {
     let parser = Punctuated::<Meta, Token![,]>::parse_terminated;
@@ -369,7 +389,7 @@ fn read_align(
     let align = report.note(number.base10_parse::<u32>())?;
     // An array whose type was refused has its error already.
     let taken = taken?;
-    if !taken.is_array() {
+    if !taken.is_array() || matches!(taken, Taken::TensorMap { .. } | Taken::Texture { .. }) {
         report.error(
             attr,
             format!(

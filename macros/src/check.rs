@@ -232,7 +232,10 @@ impl<'p> Subject<'_, 'p> {
                 self.check_value(index, param, known, declared, report);
             }
             // The compiler knows what this macro does not.
-            Taken::Value { known: None, .. } | Taken::Strided { .. } => {}
+            Taken::Value { known: None, .. }
+            | Taken::Strided { .. }
+            | Taken::TensorMap { .. }
+            | Taken::Texture { .. } => {}
             Taken::Slice { .. } | Taken::Optional { .. } | Taken::Pointer { .. } => {
                 self.check_pointer(index, param, declared, report);
             }

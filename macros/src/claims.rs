@@ -105,6 +105,8 @@ fn written(taken: &Taken) -> &Type {
         Taken::Slice { elem, .. }
         | Taken::Optional { elem }
         | Taken::Strided { elem, .. }
+        | Taken::TensorMap { elem, .. }
+        | Taken::Texture { elem }
         | Taken::Pointer { elem, .. } => elem,
     }
 }

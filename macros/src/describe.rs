@@ -33,6 +33,14 @@ pub(crate) fn param(param: &ptx::Param) -> String {
     format!("`{param}` ({})", bytes(param.size()))
 }
 
+/// `.const .align 4 .b8 [20]` (20 bytes).
+pub(crate) fn variable(variable: &ptx::Variable) -> String {
+    match variable.size() {
+        Some(size) => format!("`{variable}` ({})", bytes(size)),
+        None => format!("`{variable}`, of no size"),
+    }
+}
+
 /// What a declaration may write for a PTX parameter.
 pub(crate) fn choices(param: &ptx::Param) -> &'static str {
     if param.pointer().is_some() {
@@ -55,6 +63,9 @@ pub(crate) fn choices(param: &ptx::Param) -> &'static str {
         (ptx::Class::Bytes, 8, 8) => "`Float2`, or a struct with #[derive(KernelArg)]",
         (ptx::Class::Bytes, 12, 4) => "`Float3`, `[f32; 3]`, or a struct with #[derive(KernelArg)]",
         (ptx::Class::Bytes, 16, 16) => "`Float4`, `Double2`, or a struct with #[derive(KernelArg)]",
+        (ptx::Class::Bytes, 128, 64) => {
+            "`TensorMap<T>` or `TensorMapMut<T>`, or a struct with #[derive(KernelArg)]"
+        }
         (ptx::Class::Bytes, ..) => "a struct with #[derive(KernelArg)]",
         _ => "nothing: such parameters are not supported yet",
     }

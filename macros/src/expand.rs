@@ -11,6 +11,7 @@ mod declaration;
 mod family;
 mod launch;
 mod signature;
+mod symbol;
 
 use gridcall_ptx as ptx;
 use proc_macro2::{Ident, Literal, TokenStream};
@@ -25,6 +26,7 @@ use crate::value::Taken;
 use declaration::docs_of_family;
 pub(crate) use family::{Instance, family};
 use signature::Signature;
+pub(crate) use symbol::{symbol, symbol_outline};
 
 /// A kernel and what was found for it.
 pub(crate) struct Subject<'a> {
@@ -41,6 +43,11 @@ pub(crate) struct Subject<'a> {
     pub(crate) later: bool,
     /// What the witnesses found, unless the crate is built with signatures only.
     pub(crate) heard: Heard,
+    /// The variables that the kernel uses, in each image: the name, whether uses are ordered, and
+    /// whether the kernel may write it.
+    pub(crate) touches: Vec<Vec<(String, bool, bool)>>,
+    /// The variables that the block declares `static mut`.
+    pub(crate) ordered: &'a [String],
 }
 
 /// What is known of a kernel beside its PTX.
@@ -279,6 +286,7 @@ impl Subject<'_> {
             Taken::Strided { elem, rank, .. } => quote_spanned! {ours()=>
                 #krate::__private::size_and_align::<#krate::Strided<#elem, { #rank }>>()
             },
+            Taken::TensorMap { .. } => quote_spanned! {ours()=> (128, 64) },
             _ => quote_spanned! {ours()=> (8, 8) },
         });
         let cfgs = &self.outline.attrs.cfgs;

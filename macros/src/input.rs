@@ -14,6 +14,7 @@ use syn::{
 
 use crate::kernel::{self, Form, Parsed};
 use crate::report::Report;
+use crate::statics::{self, Static};
 use crate::suggest;
 
 /// What stands in the parentheses of `#[kernel(..)]`.
@@ -31,6 +32,7 @@ pub(crate) struct Options {
 #[derive(Default)]
 pub(crate) struct Declarations {
     pub(crate) kernels: Vec<Parsed>,
+    pub(crate) statics: Vec<Static>,
     /// What could not be read, to give back to the editor as it was.
     pub(crate) unread: TokenStream,
     /// The `#[cfg]`s in front of all kernels.
@@ -157,6 +159,7 @@ pub(crate) fn declarations(item: TokenStream) -> Declarations {
         declarations.report.add(error);
         // The whole item is given back, so what was read of it would be there twice.
         declarations.kernels.clear();
+        declarations.statics.clear();
         declarations.unread = item;
     }
     declarations
@@ -253,11 +256,14 @@ fn block_item(
     }
     // In a fork, as syn would take what a failed parse leaves over for an error of its own.
     let ahead = input.fork();
-    match kernel::parse([shared, &attrs].concat(), vis, &ahead, Form::Block) {
-        Ok(kernel) => {
-            input.advance_to(&ahead);
-            declarations.kernels.push(kernel);
-        }
+    let attrs = [shared, &attrs].concat();
+    let read = if statics::is_next(&ahead) {
+        statics::parse(attrs, vis, &ahead).map(|one| declarations.statics.push(one))
+    } else {
+        kernel::parse(attrs, vis, &ahead, Form::Block).map(|one| declarations.kernels.push(one))
+    };
+    match read {
+        Ok(()) => input.advance_to(&ahead),
         Err(error) => {
             declarations.report.add(error);
             let unread = skip_item(&start, input)?;
@@ -270,13 +276,9 @@ fn block_item(
 
 fn refuse_other_items(input: ParseStream) -> syn::Result<()> {
     let ahead = input.fork();
-    if let Ok(token) = ahead.parse::<Token![static]>() {
-        let message =
-            "a kernel's block declares functions; statics of the device are not supported yet";
-        return Err(syn::Error::new_spanned(token, message));
-    }
     if let Ok(token) = ahead.parse::<Token![type]>() {
-        let message = "a kernel's block declares functions; write the type beside the block";
+        let message =
+            "a kernel's block declares functions and statics; write the type beside the block";
         return Err(syn::Error::new_spanned(token, message));
     }
     if let (Ok(name), Ok(_)) = (ahead.call(Ident::parse_any), ahead.parse::<Token![!]>()) {

@@ -24,7 +24,9 @@ mod mangled;
 mod report;
 mod span;
 mod stages;
+mod statics;
 mod suggest;
+mod symbol;
 #[cfg(test)]
 mod tests;
 mod value;

@@ -10,12 +10,15 @@ use crate::family::Family;
 use crate::input::{self, Declarations, Options};
 use crate::kernel::{Kernel, Outline, Parsed};
 use crate::report::Report;
+use crate::statics::Static;
+use crate::symbol;
 use crate::witness;
 
 /// `#[kernel(options)] item`.
 pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     let Declarations {
         kernels,
+        statics,
         unread,
         cfgs,
         mut report,
@@ -28,15 +31,21 @@ pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
         .and_then(|expr| report.note(artifact::open_cuda(expr)));
     // Where the source is wrong, so is what it would say.
     let found = found.filter(|_| cuda.is_some() == options.cuda.is_some());
-    let files = Files {
+    let mut files = Files {
         options: &options,
         found: found.as_ref(),
         cuda: cuda.as_ref(),
+        ordered: Vec::new(),
     };
     let mut out = report.into_tokens(&cfgs);
     out.extend(unread);
 
     let mut hidden = TokenStream::new();
+    for declared in statics {
+        let items = variable(declared, &mut files);
+        out.extend(items.visible);
+        hidden.extend(items.hidden);
+    }
     for parsed in kernels {
         let items = one(parsed, &files);
         out.extend(items.visible);
@@ -54,6 +63,45 @@ struct Files<'a> {
     /// None if it could not be opened.
     found: Option<&'a Found>,
     cuda: Option<&'a Cuda>,
+    /// The variables that the block declares `static mut`, by their names in any of the files.
+    ordered: Vec<String>,
+}
+
+/// All of a static, or its errors and its outline.
+fn variable(mut declared: Static, files: &mut Files<'_>) -> Items {
+    let mut report = std::mem::take(&mut declared.report);
+    let krate = &files.options.krate;
+    let mut variables = Vec::new();
+    if let (true, Some(Found::Modules(artifacts))) = (report.is_empty(), files.found) {
+        for artifact in artifacts {
+            let Some(variable) = symbol::against(&declared, artifact, &mut report) else {
+                break;
+            };
+            if let (true, Some(cuda)) = (report.is_empty(), files.cuda) {
+                symbol::against_source(&declared, variable, cuda, &mut report);
+            }
+            variables.push((artifact, variable));
+        }
+    }
+    if declared.mutability.is_some() {
+        let names = variables
+            .iter()
+            .map(|(_, variable)| variable.name().to_owned());
+        files.ordered.extend(names);
+        if let Some(Found::Later) = files.found {
+            files.ordered.push(declared.symbol_name());
+        }
+    }
+    if report.is_empty() && files.found.is_some() {
+        let later = matches!(files.found, Some(Found::Later));
+        return expand::symbol(krate, &declared, &variables, later);
+    }
+    let mut visible = report.into_tokens(&declared.attrs.cfgs);
+    visible.extend(expand::symbol_outline(krate, &declared));
+    Items {
+        visible,
+        hidden: TokenStream::new(),
+    }
 }
 
 /// Opens the PTX; `None` if that failed.
@@ -146,6 +194,7 @@ fn whole(
 ) -> Option<Items> {
     let (options, found) = (files.options, files.found?);
     let (mut heard, mut entries) = (Heard::default(), Vec::new());
+    let mut touches = Vec::new();
     if let Found::Modules(artifacts) = found {
         for artifact in artifacts {
             let entry = check::against(outline, kernel, artifact, report)?;
@@ -171,6 +220,7 @@ fn whole(
             // Code that cannot be read is not known to wait.
             let waits = artifact.grid_waits(entry).unwrap_or_default();
             entries.push((entry, waits.for_dependencies.is_some()));
+            touches.push(symbol::touches(artifact, entry, &files.ordered));
         }
     }
     report.is_empty().then(|| {
@@ -183,6 +233,8 @@ fn whole(
             entries,
             later: matches!(found, Found::Later),
             heard,
+            touches,
+            ordered: &files.ordered,
         })
     })
 }

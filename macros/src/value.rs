@@ -25,6 +25,10 @@ pub(crate) enum Taken {
         rank: Box<Expr>,
         written: bool,
     },
+    /// As a tensor map of a device array: `TensorMap<T>` and `TensorMapMut<T>`.
+    TensorMap { elem: Type, written: bool },
+    /// As a texture object of a device array: `Texture<T>`.
+    Texture { elem: Type },
     /// As a device pointer: `*const T` and `*mut T`.
     Pointer { elem: Type, written: bool },
 }
@@ -53,7 +57,11 @@ impl Taken {
     pub(crate) fn is_array(&self) -> bool {
         matches!(
             self,
-            Taken::Slice { .. } | Taken::Optional { .. } | Taken::Strided { .. }
+            Taken::Slice { .. }
+                | Taken::Optional { .. }
+                | Taken::Strided { .. }
+                | Taken::TensorMap { .. }
+                | Taken::Texture { .. }
         )
     }
 
@@ -61,7 +69,9 @@ impl Taken {
     pub(crate) fn is_written_array(&self) -> bool {
         matches!(
             self,
-            Taken::Slice { written: true, .. } | Taken::Strided { written: true, .. }
+            Taken::Slice { written: true, .. }
+                | Taken::Strided { written: true, .. }
+                | Taken::TensorMap { written: true, .. }
         )
     }
 
@@ -72,6 +82,8 @@ impl Taken {
             Taken::Slice { elem, .. }
             | Taken::Optional { elem }
             | Taken::Strided { elem, .. }
+            | Taken::TensorMap { elem, .. }
+            | Taken::Texture { elem }
             | Taken::Pointer { elem, .. } => known(elem),
         }
     }
@@ -86,8 +98,8 @@ pub(crate) fn classify(ty: &Type, name: &str) -> syn::Result<Taken> {
         Type::Ptr(pointer) => classify_pointer(pointer),
         Type::Path(path) => match option_of(path) {
             Some(inner) => classify_option(ty, inner),
-            None => match classify_strided(path)? {
-                Some(strided) => Ok(strided),
+            None => match classify_strided(path)?.or(classify_object(path)?) {
+                Some(taken) => Ok(taken),
                 None => classify_value(ty, name),
             },
         },
@@ -257,6 +269,35 @@ fn classify_strided(path: &TypePath) -> syn::Result<Option<Taken>> {
     }))
 }
 
+/// `TensorMap<T>` and `Texture<T>`; with other arguments, or none, it may be the user's own type.
+fn classify_object(path: &TypePath) -> syn::Result<Option<Taken>> {
+    let Some(last) = path.path.segments.last() else {
+        return Ok(None);
+    };
+    let written = last.ident == "TensorMapMut";
+    let is_texture = last.ident == "Texture";
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+        return Ok(None);
+    };
+    if path.qself.is_some() || !(written || is_texture || last.ident == "TensorMap") {
+        return Ok(None);
+    }
+    let mut types = arguments
+        .args
+        .iter()
+        .filter(|argument| !matches!(argument, GenericArgument::Lifetime(_)));
+    let (Some(GenericArgument::Type(elem)), None) = (types.next(), types.next()) else {
+        return Ok(None);
+    };
+    check_element(elem)?;
+    let elem = elem.clone();
+    Ok(Some(if is_texture {
+        Taken::Texture { elem }
+    } else {
+        Taken::TensorMap { elem, written }
+    }))
+}
+
 fn classify_value(ty: &Type, name: &str) -> syn::Result<Taken> {
     let known = known(ty);
     if known.is_some_and(|known| known.size == 0) {
@@ -391,6 +432,44 @@ fn check_element(elem: &Type) -> syn::Result<()> {
         _ => "not allowed: name the type of the elements, such as `f32`",
     };
     Err(error(elem, message))
+}
+
+/// Refuses what no variable of the device is.
+pub(crate) fn check_static(ty: &Type) -> syn::Result<()> {
+    if let Some(known) = known(ty) {
+        return if known.size > 0 {
+            Ok(())
+        } else {
+            Err(error(
+                ty,
+                "a type of size 0 is not allowed: there is nothing to read",
+            ))
+        };
+    }
+    let message = match ty {
+        Type::Group(group) => return check_static(&group.elem),
+        Type::Paren(paren) => return check_static(&paren.elem),
+        Type::Array(array) => return check_static(&array.elem),
+        Type::Macro(_) => return Ok(()),
+        Type::Path(path) => match refused_path(path, "x") {
+            Some(_) if is_named(ty, "char") => {
+                "`char` is not allowed, as not every value is one: write `u32`"
+            }
+            Some(_) => "not allowed: host memory means nothing on the device",
+            None => return Ok(()),
+        },
+        Type::Tuple(_) => {
+            "a tuple is not allowed, as rustc may reorder its fields: write a struct with \
+             #[repr(C)] and #[derive(KernelArg)]"
+        }
+        Type::Reference(_) | Type::Ptr(_) | Type::FnPtr(_) => {
+            "a pointer in a variable neither orders nor keeps alive what it points to: pass the \
+             array to the kernel, as `&[T]`"
+        }
+        Type::Slice(_) => "a variable has a size: write `[T; N]`",
+        _ => "not allowed: name the type of the variable, such as `[f32; 16]`",
+    };
+    Err(error(ty, message))
 }
 
 /// The layout of a scalar, or of an array of them.

@@ -40,6 +40,7 @@ mod parse;
 mod suggest;
 mod target;
 mod types;
+mod uses;
 mod variable;
 
 pub use code::{
@@ -57,4 +58,5 @@ pub use param::{Param, Pointer};
 pub use suggest::closest;
 pub use target::{Arch, Suffix, Target, Version, params_limit};
 pub use types::{Class, Linkage, ScalarType, StateSpace};
+pub use uses::VariableUse;
 pub use variable::{File, Initializer, Variable};

@@ -1,5 +1,7 @@
 //! What a module declares beside code: variables, and the files that `.loc` counts.
 
+use std::fmt;
+
 use crate::error::Position;
 use crate::types::{Linkage, ScalarType, StateSpace};
 
@@ -15,6 +17,7 @@ use crate::types::{Linkage, ScalarType, StateSpace};
 /// let [scratch, weights] = module.variables() else { panic!("two variables") };
 /// assert_eq!((scratch.align(), scratch.size()), (16, None));
 /// assert_eq!((weights.name(), weights.size()), ("weights", Some(12)));
+/// assert_eq!(weights.to_string(), ".const .align 4 .f32 [3]");
 /// # Ok::<(), gridcall_ptx::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +108,30 @@ impl Variable {
     #[must_use]
     pub fn initializer(&self) -> Option<&Initializer> {
         self.initializer.as_ref()
+    }
+}
+
+/// `.const .f32`, `.global .align 16 .b8 [128]`: without its name.
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.space)?;
+        if self.align != self.ty.size() * self.vector as usize || !self.dims.is_empty() {
+            write!(f, ".align {} ", self.align)?;
+        }
+        if self.vector > 1 {
+            write!(f, ".v{} ", self.vector)?;
+        }
+        write!(f, "{}", self.ty)?;
+        if !self.dims.is_empty() {
+            f.write_str(" ")?;
+        }
+        for dim in &self.dims {
+            match dim {
+                0 => f.write_str("[]")?,
+                dim => write!(f, "[{dim}]")?,
+            }
+        }
+        Ok(())
     }
 }
 

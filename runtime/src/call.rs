@@ -36,6 +36,7 @@ use crate::{
     launch::{Dims, Launch},
     load::Loaded,
     params::Params,
+    symbol::Acquired,
     trace,
 };
 
@@ -86,12 +87,14 @@ macro_rules! launch_resolved {
         if dims.is_empty() {
             return Ok(());
         }
-        if !$ty::ARRAYS && attributes.is_none() {
+        let touches = <$ty::Declared as Declared>::TOUCHES;
+        if !$ty::ARRAYS && !touches && attributes.is_none() {
             // SAFETY: the parameters are those of these arguments.
             return unsafe { $arguments.run(&call, &mut params) };
         }
         let settled = call.all_settled();
-        if kernel.synchronous || call.mixed.get() || !settled && !is_alone(stream) {
+        let together = touches || kernel.synchronous || call.mixed.get();
+        if together || !settled && !is_alone(stream) {
             let dims = dims.numbers();
             // SAFETY: the parameters are those of these arguments.
             return unsafe {
@@ -169,6 +172,11 @@ pub(crate) fn check_node<A: Arguments>(
         let reason = AttributeError::OfNode;
         return Err(error(kernel, LaunchErrorKind::Attribute(reason)));
     }
+    if A::Declared::TOUCHES
+        && let Some(touched) = &kernel.touched
+    {
+        return Err(error(kernel, LaunchErrorKind::Symbol(touched.of_node())));
+    }
     let dims = resolve::<A::Declared>(kernel, launch)?;
     let params = arguments.check(&Call::new(kernel, graph, dims))?;
     Ok((dims, params))
@@ -229,8 +237,8 @@ pub(crate) fn describe_loaded<A: Arguments>(
     ))
 }
 
-/// The end of a launch that has attributes, that is waited for, or whose arrays are to be ordered with
-/// what other streams do.
+/// The end of a launch that has attributes, that is waited for, or whose arrays and symbols are to
+/// be ordered with what other streams do.
 ///
 /// # Safety
 ///
@@ -246,6 +254,15 @@ unsafe fn launch_in_order<A: Arguments>(
 ) -> Result<(), LaunchError> {
     // Arrays are acquired in the stream's context.
     rebind(kernel, stream)?;
+    let symbol = |symbol| error(kernel, LaunchErrorKind::Symbol(symbol));
+    let acquired = match &kernel.touched {
+        None => None,
+        Some(touched) => {
+            // SAFETY: the stream is borrowed, in the module's context, which is current.
+            let acquired = unsafe { Acquired::new(&touched.0, stream.cu_stream()) };
+            acquired.map_err(symbol)?
+        }
+    };
     let dims = Dims::from_numbers(dims);
     // What is acquired cannot be looked at any more.
     let arrays = kernel.synchronous.then(|| Arrays::of(&arguments));
@@ -253,7 +270,11 @@ unsafe fn launch_in_order<A: Arguments>(
     call.arrays = arrays.as_ref();
     call.attributes = attributes;
     // SAFETY: the caller vouches for the parameters.
-    unsafe { arguments.run(&call, params) }
+    unsafe { arguments.run(&call, params) }?;
+    match acquired {
+        None => Ok(()),
+        Some(acquired) => acquired.finish().map_err(symbol),
+    }
 }
 
 /// Whether cudarc neither waits for, nor records, uses of arrays on this stream.

@@ -29,6 +29,38 @@ pub struct Declaration {
     pub may_alias: &'static [(usize, usize)],
     /// What the kernel is to C++.
     pub cpp: Cpp,
+    /// The variables that its block declares `static mut`, by their names in the module; for kernels
+    /// without `ptx = ..`.
+    pub statics_mut: &'static [&'static str],
+}
+
+/// A declared variable of a module. Made by `#[kernel]`.
+#[derive(Debug)]
+pub struct StaticDeclaration {
+    /// The static's name in Rust.
+    pub name: &'static str,
+    /// The variable's name in the module, where it is the same in all.
+    pub symbol: &'static str,
+    /// The images that hold it, with its name in each; none if they are known only when the program
+    /// runs.
+    pub variants: &'static [(&'static Image, &'static str)],
+    /// Its type, as declared.
+    pub ty: &'static str,
+    /// How CUDA lays out that type.
+    pub layout: ArgLayout,
+    /// Whether it is declared `static mut`.
+    pub mutable: bool,
+}
+
+/// A variable that a kernel uses. Made by `#[kernel]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Touch<'a> {
+    /// The variable's name in the module.
+    pub symbol: &'a str,
+    /// Whether the kernel's block declares it `static mut`.
+    pub ordered: bool,
+    /// Whether the kernel may write it.
+    pub writes: bool,
 }
 
 /// A kernel in one of its images. Made by `#[kernel]`.
@@ -44,6 +76,8 @@ pub struct Variant {
     pub maxntid: Option<[u32; 3]>,
     /// What else the declaration and the entry ask of a launch.
     pub needs: Needs,
+    /// The variables of the module that the entry uses.
+    pub touches: &'static [Touch<'static>],
 }
 
 /// A kernel as C++ names it. Made by `#[kernel]`.
@@ -63,6 +97,15 @@ impl Declaration {
         self.variants
             .first()
             .map_or("a module", |first| first.image.path)
+    }
+}
+
+impl StaticDeclaration {
+    /// The files that hold the variable, as messages call them.
+    pub(crate) fn path(&self) -> &'static str {
+        self.variants
+            .first()
+            .map_or("a module", |(image, _)| image.path)
     }
 }
 

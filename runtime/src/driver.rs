@@ -98,6 +98,8 @@ pub(crate) struct Driver {
         Option<unsafe extern "C" fn(*mut c_int, *mut c_int) -> DriverCode>,
     /// Since CUDA 12.0.
     pub(crate) stream_get_id: Option<unsafe extern "C" fn(CUstream, *mut u64) -> DriverCode>,
+    /// Since CUDA 12.0.
+    pub(crate) tensor_map_encode_tiled: Option<TensorMapEncodeTiled>,
     /// Keeps the functions where they are.
     library: Library,
 }
@@ -153,6 +155,22 @@ type LaunchKernel = unsafe extern "C" fn(
     CUstream,
     *mut *mut c_void,
     *mut *mut c_void,
+) -> DriverCode;
+
+/// With the numbers of the driver's enums: type, interleave, swizzle, promotion and fill.
+type TensorMapEncodeTiled = unsafe extern "C" fn(
+    *mut c_void,
+    c_uint,
+    c_uint,
+    *mut c_void,
+    *const u64,
+    *const u64,
+    *const u32,
+    *const u32,
+    c_uint,
+    c_uint,
+    c_uint,
+    c_uint,
 ) -> DriverCode;
 
 #[cfg(not(windows))]
@@ -249,6 +267,7 @@ fn open() -> Result<Driver, LoadError> {
         occupancy_max_active_clusters: newer!(b"cuOccupancyMaxActiveClusters"),
         occupancy_max_potential_block_size: newer!(b"cuOccupancyMaxPotentialBlockSize"),
         ctx_get_stream_priority_range: newer!(b"cuCtxGetStreamPriorityRange"),
+        tensor_map_encode_tiled: newer!(b"cuTensorMapEncodeTiled"),
         library,
     })
 }

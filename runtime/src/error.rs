@@ -10,6 +10,7 @@ use crate::{
     describe::LaunchDescription,
     driver::DriverCode,
     launch::{Block, Grid},
+    symbol::SymbolError,
 };
 
 /// Why a kernel could not be loaded, or a device not be opened.
@@ -187,6 +188,14 @@ pub enum LoadErrorKind {
         /// What differs, and where.
         message: String,
     },
+    /// A symbol cannot be taken from its module.
+    #[error("symbol `{name}`: {message}")]
+    Symbol {
+        /// The static's name in Rust.
+        name: &'static str,
+        /// Why not.
+        message: String,
+    },
     /// None of the kernel's images is for this device.
     #[error("kernel `{kernel}`: no image is for a device of compute capability {}.{}; there are {variants}", capability.0, capability.1)]
     NoVariant {
@@ -332,6 +341,9 @@ pub enum LaunchErrorKind {
         /// Why not.
         error: ArgumentError,
     },
+    /// A symbol that the kernel uses could not be ordered with its other uses.
+    #[error("{0}")]
+    Symbol(SymbolError),
     /// A `#[requires]` does not hold.
     #[error("the launch needs `{requirement}`, but {values}")]
     Requirement {

@@ -85,6 +85,9 @@ pub trait Declared {
     /// most certainly do not, and their launches need not look.
     const EXAMINED: bool;
 
+    /// Whether it uses a variable that its block declares `static mut`.
+    const TOUCHES: bool;
+
     /// The kernel and where it is loaded.
     fn cell() -> &'static KernelCell;
 }

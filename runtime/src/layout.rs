@@ -255,6 +255,57 @@ pub const fn check_layout<T: KernelArg>(expected: Expected) {
     panic!("{}", text.as_str());
 }
 
+/// The layout of a static's type, compared with the variable in each PTX: size, alignment, the
+/// variable as PTX writes it, and its place.
+///
+/// # Panics
+///
+/// While the crate compiles: if they differ, or the type holds a device pointer.
+#[must_use]
+#[track_caller]
+pub const fn check_symbol<T: KernelArg>(
+    name: &'static str,
+    ty: &'static str,
+    variables: &[(usize, usize, &'static str, &'static str)],
+) -> ArgLayout {
+    let found = T::LAYOUT;
+    if found.has_pointer {
+        let text = declared(name, ty).text("`, which holds a device pointer: a variable neither orders nor keeps alive what it points to; pass the array to the kernel, as `&[T]`");
+        panic!("{}", text.as_str());
+    }
+    assert!(
+        found.size == size_of::<T>(),
+        "a type that has another size in CUDA than in Rust cannot be read"
+    );
+    let mut index = 0;
+    while index < variables.len() {
+        let (size, align, ptx, place) = variables[index];
+        // A variable may be aligned to more than its type needs.
+        if found.size != size || found.align > align {
+            let text = declared(name, ty)
+                .text("`, ")
+                .number(found.size)
+                .text(" bytes, aligned to ")
+                .number(found.align)
+                .text(", but ")
+                .text(place)
+                .text(" declares `")
+                .text(ptx)
+                .text("`: ")
+                .number(size)
+                .text(" bytes, aligned to ")
+                .number(align);
+            panic!("{}", text.as_str());
+        }
+        index += 1;
+    }
+    found
+}
+
+const fn declared(name: &'static str, ty: &'static str) -> Text {
+    Text::new().text("`").text(name).text("` is `").text(ty)
+}
+
 /// Refuses device pointers in what a safe kernel takes by value.
 ///
 /// # Panics

@@ -47,8 +47,18 @@
 //! | `&[T]`, `&mut [T]` | `const T*`, `T*` | `&` or `&mut` to any [`AsDeviceView<T>`] or [`AsDeviceViewMut<T>`], contiguous |
 //! | `Option<&[T]>` | a pointer that may be null | `None` or `Some(&x)`; of an `Option` of your own, `x.as_ref().map(\|x\| x as _)` |
 //! | [`Strided<T, N>`](Strided), `StridedMut<T, N>` | `gridcall::strided<const T, N>`, `<T, N>` of our header `gridcall.cuh` | the same, of rank `N`, however its elements lie |
+//! | [`TensorMap<T>`](TensorMap), `TensorMapMut<T>` | `const __grid_constant__ CUtensorMap` | `&` or `&mut` to one that was made of an array |
+//! | [`Texture<T>`](Texture) | `cudaTextureObject_t` | `&` to one that was made of an array |
 //! | `*const T`, `*mut T`, only in `unsafe fn` | `const T*`, `T*` | a [`DevicePointer`] or [`DevicePointerMut`] |
 //! | a struct with [`#[derive(KernelArg)]`](derive@KernelArg) | the same struct | the value; padding arrives as zeros |
+//!
+//! Device functions are no arguments: only device code can take the address of one, and nothing in a
+//! loaded module tells which signature an address has. Choose among them by an integer.
+//!
+//! A `static` in the block is a `__constant__` or `__device__` variable of the same module: `static mut
+//! TAPS: [f32; 16];` becomes a [`Static`], with `TAPS.write(&stream, &taps)?` and
+//! `TAPS.read(&stream)?`, in order with the launches of all kernels that use it. The author of a
+//! `safe fn` vouches that it is right whatever values its variables hold.
 //!
 //! # What is checked, and when
 //!
@@ -305,6 +315,12 @@ pub use gridcall_macros::KernelArg;
 ///   first element, where it is more than that of the element type.
 /// - Documentation, `#[cfg(..)]`, lint levels and `#[deprecated]` mean what they always do.
 ///
+/// # Statics
+///
+/// `static mut NAME: Type;`, or `static NAME: Type;` for what nobody writes, declares a variable of the
+/// module; see [`Static`]. `#[name("taps")]` gives its name in the PTX, if that is another; of a C++
+/// name also the readable form, `#[name("math::offset")]`.
+///
 /// # Without a compiler for CUDA
 ///
 /// Where a PTX file is missing since nothing could make it, `GRIDCALL_SIGNATURES_ONLY=1` in the
@@ -351,6 +367,9 @@ mod prepared;
 #[cfg(feature = "pyo3")]
 pub mod python;
 mod strided;
+mod symbol;
+mod tensor_map;
+mod texture;
 mod timing;
 mod trace;
 mod variant;
@@ -378,6 +397,14 @@ pub use module::Module;
 pub use pointer::{DevicePointer, DevicePointerMut};
 pub use prepared::Prepared;
 pub use strided::{Strided, StridedMut};
+pub use symbol::{Static, Symbol, SymbolError, SymbolErrorKind, SymbolView};
+pub use tensor_map::{
+    AsTensorMap, AsTensorMapMut, Interleave, L2Promotion, OobFill, Swizzle, TensorElement,
+    TensorMap, TensorMapError, TensorMapErrorKind, TensorMapMut, Tile,
+};
+pub use texture::{
+    AddressMode, AsTexture, FilterMode, Sampler, Texel, Texture, TextureError, TextureErrorKind,
+};
 pub use timing::{Elapsed, Rounds, Timer, timed};
 pub use vector::*;
 
@@ -392,15 +419,18 @@ pub mod __private {
         counterpart::{
             Counterpart, CounterpartField, LayoutOf, NoLayout, check_access, check_fields,
         },
-        declaration::{Cpp, Declaration, Image, Param, Pass, Variant},
+        declaration::{Cpp, Declaration, Image, Param, Pass, StaticDeclaration, Touch, Variant},
         describe::Arrays,
         kernel::{Arguments, Declared, NoView},
         layout::{
             ArgLayout, Class, Expected, Field as ArgField, Places, check_element, check_layout,
-            check_safe, size_and_align,
+            check_safe, check_symbol, size_and_align,
         },
         params::Params,
         strided::{StridedOf, StridedView},
+        symbol::{DeclaredInModule, DeclaredInPtx, DeclaredMut, DeclaredSymbol, SymbolCell},
+        tensor_map::{Descriptor, TensorOf, TensorView},
+        texture::{Object, TextureOf, TextureView},
         verify::{declaration, has_compiler, verify},
     };
 }

@@ -11,17 +11,18 @@ use std::{
 
 use cudarc::driver::{
     CudaContext, DriverError,
-    sys::{CUfunction, CUmodule},
+    sys::{self, CUfunction, CUmodule},
 };
 
 use crate::{
     attributes::{Attributes, Cluster, Needs},
-    declaration::{Declaration, Image, Variant},
+    declaration::{Declaration, Image, StaticDeclaration, Touch, Variant},
     driver::{Driver, DriverCode, SUCCESS, driver},
     error::{GeometryError, LoadError, LoadErrorKind},
     launch::{Block, Dims},
     module::instead,
     occupancy::Remembered,
+    symbol::{Claims, LoadedSymbol, Touched},
     trace, variant,
 };
 
@@ -58,6 +59,8 @@ pub(crate) struct Loaded {
     default_blocks: [Block; 3],
     /// Whether that block is within every limit; a fixed one need not be.
     pub(crate) default_block_fits: bool,
+    /// The symbols that each launch uses, where they are written.
+    pub(crate) touched: Option<Touched>,
     /// Keeps the function loaded.
     module: Arc<Module>,
 }
@@ -103,6 +106,8 @@ pub(crate) struct Found<'a> {
     pub(crate) reqntid: Option<[u32; 3]>,
     pub(crate) maxntid: Option<[u32; 3]>,
     pub(crate) needs: Needs,
+    /// The variables of the module that it uses; none if that cannot be told.
+    pub(crate) touches: Option<&'a [Touch<'a>]>,
 }
 
 /// Makes the context current, unless something is wrong with it.
@@ -135,7 +140,10 @@ impl Loaded {
         }
         let _range = trace::load(kernel, context);
         let driver = enter(context)?;
-        let variant = variant::best(declaration, driver, context)?;
+        let images = declaration.variants.iter().map(|variant| variant.image);
+        let images: Vec<_> = images.collect();
+        let best = variant::best(kernel, &images, driver, context)?;
+        let variant = &declaration.variants[best];
         let module = Module::shared(kernel, variant.image, driver, context)?;
         let found = Found {
             entry: variant.entry,
@@ -143,6 +151,7 @@ impl Loaded {
             reqntid: variant.reqntid,
             maxntid: variant.maxntid,
             needs: variant.needs,
+            touches: Some(variant.touches),
         };
         Loaded::from_module(declaration, context, module, &found)
     }
@@ -156,6 +165,14 @@ impl Loaded {
     ) -> Result<Loaded, LoadError> {
         let driver = module.driver;
         let function = module.function(declaration, found)?;
+        let kernel = declaration.kernel;
+        let touched = match found.touches {
+            Some(touches) => module.claims.touch(kernel, touches, context),
+            None => module
+                .claims
+                .touch_all(kernel, declaration.statics_mut, context),
+        };
+        let touched = touched.map_err(|message| LoadErrorKind::Mismatch { kernel, message })?;
         let packed = check_parameters(declaration, driver, function, found.path)?;
         let limits = Limits::of(driver, context)
             .map_err(|code| failed(declaration, "cuDeviceGetAttribute", code))?;
@@ -192,6 +209,7 @@ impl Loaded {
             default_blocks: default_blocks(found.maxntid, fixed_block, max_threads_per_block),
             default_block_fits: fixed_block
                 .is_none_or(|fixed| fixed.block.threads() <= u64::from(max_threads_per_block)),
+            touched,
             module,
         })
     }
@@ -348,11 +366,13 @@ pub(crate) struct Module {
     handle: CUmodule,
     context: Weak<CudaContext>,
     driver: &'static Driver,
+    /// What is relied on of its variables.
+    claims: Claims,
 }
 
 // SAFETY: the handle is the driver's, which takes it on any thread.
 unsafe impl Send for Module {}
-// SAFETY: nothing behind a shared reference changes.
+// SAFETY: what changes behind a shared reference is locked.
 unsafe impl Sync for Module {}
 
 /// The module of one image in one context, while it is being loaded and after.
@@ -445,6 +465,7 @@ impl Module {
             handle,
             context: Arc::downgrade(context),
             driver,
+            claims: Claims::default(),
         })
     }
 
@@ -503,6 +524,96 @@ impl Module {
             unsafe { CStr::from_ptr(name) }.to_str().ok()
         };
         functions.into_iter().map(name).collect()
+    }
+}
+
+impl LoadedSymbol {
+    /// Loads the symbol; its module, if another declaration has not loaded it already. The context
+    /// must be current.
+    pub(crate) fn load(
+        declaration: &'static StaticDeclaration,
+        driver: &'static Driver,
+        context: &Arc<CudaContext>,
+    ) -> Result<LoadedSymbol, LoadError> {
+        let name = declaration.name;
+        let images: Vec<_> = declaration
+            .variants
+            .iter()
+            .map(|(image, _)| *image)
+            .collect();
+        if let Some(absent) = images.iter().find(|image| image.version == (0, 0)) {
+            let (kernel, path) = (name, absent.path);
+            let absent = LoadErrorKind::SignaturesOnly { kernel, path };
+            return Err(of_symbol(name, absent.into()));
+        }
+        let found = variant::best(name, &images, driver, context).and_then(|best| {
+            let (image, symbol) = declaration.variants[best];
+            let module = Module::shared(name, image, driver, context)?;
+            Ok((module, image, symbol))
+        });
+        let (module, image, symbol) = found.map_err(|error| of_symbol(name, error))?;
+        LoadedSymbol::from_module(declaration, context, module, symbol, image.path)
+    }
+
+    /// Finds the symbol in a module that is loaded in this context, which is current.
+    pub(crate) fn from_module(
+        declaration: &'static StaticDeclaration,
+        context: &Arc<CudaContext>,
+        module: Arc<Module>,
+        symbol: &str,
+        path: &str,
+    ) -> Result<LoadedSymbol, LoadError> {
+        let name = declaration.name;
+        let mismatch = |message| LoadErrorKind::Symbol { name, message };
+        let not_there = || {
+            mismatch(format!(
+                "the driver finds no variable `{symbol}` in `{path}`"
+            ))
+        };
+        let c_name = CString::new(symbol).map_err(|_| not_there())?;
+        let (mut pointer, mut bytes) = (0, 0);
+        // SAFETY: the module is loaded, the name is a C string, both places take an answer.
+        let code = unsafe {
+            sys::cuModuleGetGlobal_v2(
+                &raw mut pointer,
+                &raw mut bytes,
+                module.handle,
+                c_name.as_ptr(),
+            )
+        };
+        match code {
+            sys::CUresult::CUDA_SUCCESS => {}
+            sys::CUresult::CUDA_ERROR_NOT_FOUND => return Err(not_there().into()),
+            code => {
+                let code = DriverCode(code as c_uint);
+                if code.breaks_context() {
+                    return Err(LoadErrorKind::Broken(code).into());
+                }
+                return Err(mismatch(format!("cuModuleGetGlobal failed: {code}")).into());
+            }
+        }
+        let declared = declaration.layout.size;
+        if bytes != declared {
+            let message = format!(
+                "it is `{}` ({declared} bytes), but `{symbol}` in `{path}` has {bytes} bytes",
+                declaration.ty
+            );
+            return Err(mismatch(message).into());
+        }
+        let uses = if declaration.mutable {
+            let tracker = module.claims.track(symbol, context).map_err(mismatch)?;
+            Some([(tracker.clone(), false), (tracker, true)])
+        } else {
+            let by = format!("`static {name}`");
+            module.claims.keep(symbol, &by).map_err(mismatch)?;
+            None
+        };
+        Ok(LoadedSymbol {
+            name,
+            pointer,
+            uses,
+            _module: module,
+        })
     }
 }
 
@@ -635,6 +746,20 @@ pub(crate) fn failed(declaration: &Declaration, call: &'static str, code: Driver
         code,
     }
     .into()
+}
+
+/// What is wrong with a module, told of a symbol in it and not of a kernel.
+#[cold]
+fn of_symbol(name: &'static str, error: LoadError) -> LoadError {
+    let text = error.to_string();
+    match text.strip_prefix(&format!("kernel `{name}`: ")) {
+        Some(message) => LoadErrorKind::Symbol {
+            name,
+            message: message.to_owned(),
+        }
+        .into(),
+        None => error,
+    }
 }
 
 /// Why the driver refused an image, as far as it and the image tell.

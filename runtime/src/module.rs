@@ -7,10 +7,11 @@ use gridcall_ptx as ptx;
 
 use crate::{
     attributes::{Cluster, Needs},
-    declaration::{Declaration, Param, Pass},
+    declaration::{Declaration, Param, Pass, StaticDeclaration, Touch},
     error::{LoadError, LoadErrorKind},
     layout::{ArgLayout, Class},
     load::{self, Found, Loaded, enter, hint, readable_log},
+    symbol::LoadedSymbol,
     trace,
 };
 
@@ -163,7 +164,10 @@ impl Module {
             reqntid: None,
             maxntid: None,
             needs: declaration.needs,
+            touches: None,
         };
+        let uses;
+        let touches: Vec<Touch<'_>>;
         match &self.text {
             Some(text) => {
                 let entry = text.check(&self.name, declaration).map_err(|message| {
@@ -175,6 +179,16 @@ impl Module {
                 found.reqntid = entry.directives().reqntid();
                 found.maxntid = entry.directives().maxntid();
                 found.needs = text.needs(entry, declaration.needs);
+                uses = text.uses(entry);
+                touches = uses
+                    .iter()
+                    .map(|(symbol, writes)| Touch {
+                        symbol,
+                        ordered: declaration.statics_mut.contains(symbol),
+                        writes: *writes,
+                    })
+                    .collect();
+                found.touches = Some(&touches);
             }
             None => self.check_told(declaration)?,
         }
@@ -194,6 +208,23 @@ impl Module {
             .into());
         }
         Ok(loaded)
+    }
+
+    /// The symbol of a declaration, if the module holds it.
+    pub(crate) fn symbol(
+        &self,
+        declaration: &'static StaticDeclaration,
+    ) -> Result<LoadedSymbol, LoadError> {
+        if let Some(text) = &self.text {
+            text.check_symbol(&self.name, declaration)
+                .map_err(|message| LoadErrorKind::Symbol {
+                    name: declaration.name,
+                    message,
+                })?;
+        }
+        enter(&self.context)?;
+        let (module, symbol) = (self.loaded.clone(), declaration.symbol);
+        LoadedSymbol::from_module(declaration, &self.context, module, symbol, &self.name)
     }
 
     /// Of what is not text, the driver alone tells the parameters.
@@ -371,6 +402,56 @@ pub(crate) fn instead(entry: &str, names: &[&str]) -> String {
 fn list(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
+}
+
+impl Text {
+    /// The variables that a kernel uses, and whether it may write them. Code that cannot be read
+    /// may write all there are.
+    fn uses(&self, entry: &ptx::Entry) -> Vec<(&str, bool)> {
+        match self.module.variable_uses(&self.source, entry) {
+            Ok(uses) => uses
+                .iter()
+                .map(|one| (one.variable.name(), !one.is_read_only))
+                .collect(),
+            Err(_) => self.variables().map(|one| (one.name(), true)).collect(),
+        }
+    }
+
+    /// The variables that the host can reach.
+    fn variables(&self) -> impl Iterator<Item = &ptx::Variable> {
+        self.module.variables().iter().filter(|variable| {
+            matches!(
+                variable.space(),
+                ptx::StateSpace::Const | ptx::StateSpace::Global
+            )
+        })
+    }
+
+    /// Compares a declaration with its variable, as the macro does.
+    fn check_symbol(&self, name: &str, declaration: &StaticDeclaration) -> Result<(), String> {
+        let symbol = declaration.symbol;
+        let Some(variable) = self.variables().find(|one| one.name() == symbol) else {
+            let names: Vec<String> = self
+                .variables()
+                .take(8)
+                .map(|one| format!("`{}`", one.name()))
+                .collect();
+            let listed = match names.as_slice() {
+                [] => "it has none at all".to_owned(),
+                names => format!("it has {}", names.join(", ")),
+            };
+            return Err(format!("no variable `{symbol}` in {name}; {listed}"));
+        };
+        let line = variable.position().line;
+        let ArgLayout { size, align, .. } = declaration.layout;
+        if variable.size() != Some(size) || variable.align() < align {
+            return Err(format!(
+                "it is `{}` ({size} bytes, align {align}), but {name}:{line} declares `{variable}`",
+                declaration.ty
+            ));
+        }
+        Ok(())
+    }
 }
 
 fn check_count(name: &str, declaration: &Declaration, entry: &ptx::Entry) -> Result<(), String> {

@@ -247,7 +247,12 @@ fn dims<const N: usize>(view: &View<'_>) -> Result<([i64; N], [i64; N]), ViewErr
 }
 
 /// The lowest address, and the number of elements from there to the last.
-fn reach(extents: &[i64], strides: &[i64], size: usize, pointer: u64) -> Option<(u64, usize)> {
+pub(crate) fn reach(
+    extents: &[i64],
+    strides: &[i64],
+    size: usize,
+    pointer: u64,
+) -> Option<(u64, usize)> {
     if extents.contains(&0) {
         return Some((pointer, 0));
     }
@@ -272,7 +277,7 @@ fn reach(extents: &[i64], strides: &[i64], size: usize, pointer: u64) -> Option<
 /// Taken by growing stride, each dimension steps over all that the smaller ones reach, and nothing
 /// is shared; this is so of every slice and transposition of an array. Where the last two do not,
 /// they are compared exactly; of more, it is not known.
-fn may_share(extents: &[i64], strides: &[i64]) -> bool {
+pub(crate) fn may_share(extents: &[i64], strides: &[i64]) -> bool {
     let mut dims: Vec<(i128, i128)> = extents
         .iter()
         .zip(strides)

@@ -4,47 +4,48 @@
 use cudarc::driver::CudaContext;
 
 use crate::{
-    declaration::{Declaration, Variant},
+    declaration::Image,
     driver::Driver,
     error::{LoadError, LoadErrorKind},
     load::runs_on,
 };
 
-/// The image that fits the context's device best.
+/// The image that fits the context's device best, by its index.
 pub(crate) fn best(
-    declaration: &'static Declaration,
+    kernel: &'static str,
+    images: &[&'static Image],
     driver: &Driver,
     context: &CudaContext,
-) -> Result<&'static Variant, LoadError> {
+) -> Result<usize, LoadError> {
     // Of one alone the driver itself says why it does not fit.
-    if let [only] = declaration.variants {
-        return Ok(only);
+    if images.len() == 1 {
+        return Ok(0);
     }
     // COMPUTE_CAPABILITY_MAJOR and _MINOR.
     let attribute = |number| {
         driver
             .device_attribute(context.cu_device(), number)
             .map_err(|code| LoadErrorKind::Driver {
-                kernel: declaration.kernel,
+                kernel,
                 call: "cuDeviceGetAttribute",
                 code,
             })
     };
     let capability = (attribute(75)?, attribute(76)?);
-    let fitting = declaration
-        .variants
+    let fitting = images
         .iter()
-        .filter(|variant| runs_on(variant.image.target, capability));
+        .enumerate()
+        .filter(|(_, image)| runs_on(image.target, capability));
     fitting
-        .max_by_key(|variant| rank(variant.image.target))
+        .max_by_key(|(_, image)| rank(image.target))
+        .map(|(index, _)| index)
         .ok_or_else(|| {
-            let listed: Vec<String> = declaration
-                .variants
+            let listed: Vec<String> = images
                 .iter()
-                .map(|variant| format!("`{}` for `{}`", variant.image.path, variant.image.target))
+                .map(|image| format!("`{}` for `{}`", image.path, image.target))
                 .collect();
             LoadErrorKind::NoVariant {
-                kernel: declaration.kernel,
+                kernel,
                 capability,
                 variants: listed.join(", "),
             }

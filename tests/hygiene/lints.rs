@@ -45,6 +45,30 @@
 pub mod kernels {
     use gridcall::{AsDeviceView, AsDeviceViewMut, KernelArg, kernel};
 
+    #[kernel(ptx = "../kernels/tensor_map.ptx")]
+    unsafe extern "C" {
+        /// Fills a tile.
+        #[requires(map.tile(0) == 8)]
+        pub safe fn fill_tile(value: f32, map: TensorMapMut<f32>, row: i32, column: i32);
+    }
+
+    #[kernel(ptx = "../kernels/texture.ptx")]
+    unsafe extern "C" {
+        /// Adds pairs.
+        #[requires(pairs.len() >= count, sums.len() >= count)]
+        #[name("pairs")]
+        pub safe fn add_pairs(pairs: Texture<gridcall::UInt2>, sums: &mut [u32], count: u32);
+    }
+
+    #[kernel(ptx = "../kernels/symbols.ptx")]
+    unsafe extern "C" {
+        /// The taps of the filter.
+        #[name("taps")]
+        pub static mut TAPS: [f32; 5];
+        #[name("ramp")]
+        static RAMP: [f32; 4];
+    }
+
     #[kernel(ptx = "../kernels/vector.ptx")]
     unsafe extern "C" {
         /// Adds `scale` times `input` to `output`.

@@ -74,6 +74,44 @@ mod shadowed {
     }
 }
 
+/// Statics are called what the generated code calls its own, and two blocks declare others.
+mod statics {
+    use gridcall::kernel;
+
+    #[kernel(ptx = "../kernels/symbols.ptx")]
+    unsafe extern "C" {
+        #[name("taps")]
+        pub static mut CELL: [f32; 5];
+        #[name("scale")]
+        pub(super) static mut stream: f32;
+    }
+
+    #[kernel(ptx = "../kernels/symbols.ptx")]
+    unsafe extern "C" {
+        #[cfg(any())]
+        static mut NO_SUCH_SYMBOL: Unknown;
+        #[name("ramp")]
+        static r#static: [f32; COUNT];
+    }
+
+    const COUNT: usize = 4;
+
+    fn in_a_body() -> usize {
+        #[kernel(ptx = "../kernels/symbols.ptx")]
+        unsafe extern "C" {
+            static window: Window;
+        }
+
+        #[derive(Clone, Copy, gridcall::KernelArg)]
+        #[repr(C)]
+        struct Window {
+            first: i32,
+            gain: f64,
+        }
+        size_of_val(&window) + size_of_val(&r#static)
+    }
+}
+
 /// Declarations in function bodies see the types beside them.
 fn in_a_body() -> fn(&Arc<CudaContext>) -> Result<Kernel<julia>, LoadError> {
     julia::load

@@ -16,6 +16,29 @@ unsafe extern "C" {
     pub unsafe fn pointers(x: *const f32, out: *mut f32, n: i32);
 }
 
+#[::gridcall::kernel(ptx = "../kernels/symbols.ptx")]
+unsafe extern "C" {
+    static mut taps: [f32; 5];
+    pub static ramp: [f32; 4];
+}
+
+#[::gridcall::kernel]
+unsafe extern "C" {
+    static mut scale: f32;
+}
+
+#[::gridcall::kernel(ptx = "../kernels/tensor_map.ptx")]
+unsafe extern "C" {
+    #[requires(from.tile(0) == 8, to.extent(0) >= 8)]
+    pub safe fn scale_tiles(from: TensorMap<f32>, to: TensorMapMut<f32>, a: f32);
+}
+
+#[::gridcall::kernel(ptx = "../kernels/texture.ptx")]
+unsafe extern "C" {
+    #[requires(x.len() >= n)]
+    pub safe fn pairs(x: Texture<::gridcall::UInt2>, y: &mut [u32], n: u32);
+}
+
 #[::gridcall::kernel(ptx = "../kernels/structs.ptx")]
 unsafe fn julia(out: &mut [u32], g: Grid);
 

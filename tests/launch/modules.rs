@@ -108,10 +108,10 @@ fn a_kernel_is_taken_from_a_file() {
 }
 
 /// What the driver's linker makes of PTX.
-fn cubin(context: &CudaContext) -> Vec<u8> {
+pub(crate) fn cubin(context: &CudaContext, text: &str) -> Vec<u8> {
     context.bind_to_thread().unwrap();
     let mut state = ptr::null_mut();
-    let text = [VECTOR.as_bytes(), b"\0"].concat();
+    let text = [text.as_bytes(), b"\0"].concat();
     let (mut image, mut size) = (ptr::null_mut::<c_void>(), 0);
     #[expect(
         clippy::multiple_unsafe_ops_per_block,
@@ -128,7 +128,7 @@ fn cubin(context: &CudaContext) -> Vec<u8> {
             sys::CUjitInputType::CU_JIT_INPUT_PTX,
             text.as_ptr().cast_mut().cast(),
             text.len(),
-            c"vector".as_ptr(),
+            c"text".as_ptr(),
             0,
             ptr::null_mut(),
             ptr::null_mut(),
@@ -147,7 +147,7 @@ fn cubin(context: &CudaContext) -> Vec<u8> {
 #[test]
 fn a_kernel_is_taken_from_a_cubin() {
     let device = device!();
-    let image = cubin(&device);
+    let image = cubin(&device, VECTOR);
     if !image.starts_with(b"\x7fELF") {
         println!("not run, as this driver's linker makes no cubin");
         return;

@@ -79,6 +79,7 @@ fn declare(kernel: String, params: Vec<Param>, line: u32) -> &'static Declaratio
             params: None,
             source: Some("witnesses/signatures.cu"),
         },
+        statics_mut: &[],
     }))
 }
 

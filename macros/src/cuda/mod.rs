@@ -1,4 +1,4 @@
-//! Reads CUDA C++ text for the kernels that it declares.
+//! Reads CUDA C++ text for the kernels and variables of the device that it declares.
 //!
 //! Not a compiler: it reads what is a signature, and the types that it names in the same text. What
 //! it cannot tell, as what macros and other files make, is unknown and never wrong. It opens no
@@ -11,7 +11,7 @@ mod parse;
 mod preprocess;
 mod words;
 
-pub(crate) use model::{Enum, Kernel, Param, Scalar, Source, Struct, Type, Vector};
+pub(crate) use model::{Enum, Kernel, Param, Scalar, Source, Struct, Type, Variable, Vector};
 pub(crate) use words::vector;
 
 /// Reads a whole text.

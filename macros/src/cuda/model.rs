@@ -7,6 +7,8 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Source {
     pub(crate) kernels: Vec<Kernel>,
+    /// The `__constant__` and `__device__` variables whose type can be told.
+    pub(crate) variables: Vec<Variable>,
     /// The names of the structs, in whatever namespace.
     pub(crate) structs: Vec<String>,
     /// Whether there may be kernels that cannot be seen here, from other files or macros.
@@ -24,6 +26,20 @@ pub(crate) struct Kernel {
     pub(crate) is_template: bool,
     /// None where the list cannot be told.
     pub(crate) params: Option<Vec<Param>>,
+    /// The line of its name.
+    pub(crate) line: u32,
+}
+
+/// A variable of the device.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    /// `a::b`, or nothing.
+    pub(crate) namespace: String,
+    pub(crate) ty: Type,
+    /// As written, without its value.
+    pub(crate) text: String,
+    pub(crate) is_const: bool,
     /// The line of its name.
     pub(crate) line: u32,
 }
@@ -221,10 +237,21 @@ impl Struct {
 impl Kernel {
     /// `math::add`.
     pub(crate) fn path(&self) -> String {
-        match self.namespace.as_str() {
-            "" => self.name.clone(),
-            namespace => format!("{namespace}::{}", self.name),
-        }
+        path(&self.namespace, &self.name)
+    }
+}
+
+impl Variable {
+    /// `math::offset`.
+    pub(crate) fn path(&self) -> String {
+        path(&self.namespace, &self.name)
+    }
+}
+
+fn path(namespace: &str, name: &str) -> String {
+    match namespace {
+        "" => name.to_owned(),
+        namespace => format!("{namespace}::{name}"),
     }
 }
 

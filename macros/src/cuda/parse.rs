@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::declarator::{Names, angles_length, another, group_length, parse_number, path, shown};
 use super::lexer::{Kind, Token};
-use super::model::{Enum, Field, Kernel, Param, Source, Struct, Type};
+use super::model::{Enum, Field, Kernel, Param, Source, Struct, Type, Variable};
 use super::preprocess::Unit;
 
 pub(super) fn source(unit: &Unit<'_>) -> Source {
@@ -149,6 +149,11 @@ impl<'a> Parser<'_, 'a> {
             self.source.kernels.extend(kernel);
             return;
         }
+        let of_device = |token: &Token<'_>| VARIABLES.iter().any(|word| token.is(word));
+        if self.is_certain() && tokens.iter().any(of_device) {
+            let variable = self.variable(&tokens);
+            self.source.variables.extend(variable);
+        }
         match tokens.first() {
             Some(first) if first.is("typedef") => self.typedef(&tokens[1..]),
             Some(first) if first.is("using") => self.alias(&tokens),
@@ -288,6 +293,37 @@ impl<'a> Parser<'_, 'a> {
             is_template,
             params: self.params(inner, &local),
             line: tokens[name].line,
+        })
+    }
+
+    /// `__constant__ float taps[5] = { .. };`, if it is one variable whose type can be told.
+    fn variable(&self, tokens: &[Token<'a>]) -> Option<Variable> {
+        let end = tokens
+            .iter()
+            .position(|token| token.is("=") || token.is("{"))
+            .unwrap_or(tokens.len());
+        let head = &tokens[..end];
+        // What is only announced may be defined otherwise, and a function is no variable.
+        let called = |at: usize| head[at].is("(") && !(at > 0 && is_specifier_call(&head[at - 1]));
+        if head.iter().any(|token| token.is("extern")) || (0..head.len()).any(called) {
+            return None;
+        }
+        let constexpr = head.iter().any(|token| token.is("constexpr"));
+        let silent = |token: &&Token<'a>| {
+            let mut words = VARIABLES.iter().chain(&["static", "inline", "constexpr"]);
+            !words.any(|word| token.is(word))
+        };
+        let head: Vec<Token<'a>> = head.iter().filter(silent).copied().collect();
+        let declared = self.names.declared(&head);
+        let name = declared.name.filter(|_| declared.length == head.len())?;
+        let namespace = self.names.namespace.trim_end_matches("::");
+        Some(Variable {
+            name: name.text.to_owned(),
+            namespace: namespace.to_owned(),
+            ty: declared.ty,
+            text: shown(&head),
+            is_const: declared.is_const || constexpr,
+            line: name.line,
         })
     }
 
@@ -646,6 +682,9 @@ fn param_length(tokens: &[Token<'_>]) -> (usize, bool) {
     }
     (at, true)
 }
+
+/// What makes a variable one of the device.
+const VARIABLES: [&str; 3] = ["__constant__", "__device__", "__managed__"];
 
 /// Attributes with parentheses that are no parameter list.
 fn is_specifier_call(token: &Token<'_>) -> bool {

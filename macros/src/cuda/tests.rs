@@ -404,3 +404,51 @@ fn time_is_in_proportion_to_the_text() {
     let _ = read(&deep);
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
+
+/// `name: type` of each variable, `const` where it is.
+fn variables(text: &str) -> Vec<String> {
+    let source = read(text);
+    let variables = source.variables.iter();
+    variables
+        .map(|one| {
+            let constness = if one.is_const { "const " } else { "" };
+            format!("{}: {constness}{}", one.path(), show(&one.ty))
+        })
+        .collect()
+}
+
+#[test]
+fn variables_of_the_device_are_found() {
+    for (text, found) in [
+        ("__constant__ float taps[5];", "taps: [f32; Some(5)]"),
+        ("static __device__ const int n = 3;", "n: const i32"),
+        ("__device__ constexpr int n{3};", "n: const i32"),
+        (
+            "__constant__ float4 a[2] = {{1, 2, 3, 4}};",
+            "a: [float4; Some(2)]",
+        ),
+        ("namespace math { __device__ unsigned n; }", "math::n: u32"),
+        ("__managed__ double x;", "x: f64"),
+        ("struct P { int a; }; __constant__ P p;", "p: struct P"),
+        (
+            "__device__ alignas(16) float a[4][4];",
+            "a: [[f32; Some(4)]; Some(4)]",
+        ),
+        ("__constant__ real r;", "r: real"),
+    ] {
+        assert_eq!(variables(text), [found], "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_variable_of_one_type_is_left_out() {
+    for text in [
+        "extern __constant__ float taps[5];",
+        "__device__ float f(int n) { return n; }",
+        "__device__ float a, b;",
+        "int host;",
+        "#ifdef X\n__device__ int n;\n#else\n__device__ long n;\n#endif",
+    ] {
+        assert_eq!(variables(text), [""; 0], "{text}");
+    }
+}

@@ -2,7 +2,7 @@
 //! messages.
 
 use gridcall_ptx as ptx;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::{Attribute, Type};
 
@@ -78,6 +78,10 @@ impl Subject<'_> {
             }
         });
         let cpp = self.cpp();
+        let mut used = self.touches.iter().flatten();
+        let touches =
+            used.any(|(_, ordered, _)| *ordered) || self.later && !self.ordered.is_empty();
+        let statics_mut = if self.later { self.ordered } else { &[] };
         let params_size = self.params_size();
         let requires = self.kernel.requires.iter().map(describe::expr);
         let block = dims(self.kernel.block.as_ref().map(|block| block.dims));
@@ -102,6 +106,7 @@ impl Subject<'_> {
                 type Safety = #safety;
                 const RANK: ::core::primitive::u8 = #rank;
                 const EXAMINED: ::core::primitive::bool = #examined;
+                const TOUCHES: ::core::primitive::bool = #touches;
                 fn cell() -> &'static #krate::__private::KernelCell {
                     static CELL: #krate::__private::KernelCell =
                         #krate::__private::KernelCell::new(&#krate::__private::Declaration {
@@ -117,6 +122,7 @@ impl Subject<'_> {
                             needs: #needs,
                             may_alias: &[#(#may_alias),*],
                             cpp: #cpp,
+                            statics_mut: &[#(#statics_mut),*],
                         });
                     &CELL
                 }
@@ -134,9 +140,18 @@ impl Subject<'_> {
             let reqntid = dims(directives.and_then(ptx::Directives::reqntid));
             let maxntid = dims(directives.and_then(ptx::Directives::maxntid));
             let needs = self.needs(directives, waits);
+            let touches = self.touches.get(number).into_iter().flatten();
+            let touches = touches.map(|(symbol, ordered, writes)| {
+                quote_spanned! {ours()=>
+                    #krate::__private::Touch {
+                        symbol: #symbol, ordered: #ordered, writes: #writes,
+                    }
+                }
+            });
             quote_spanned! {ours()=>
                 #krate::__private::Variant {
                     image: &#image, entry: #name, reqntid: #reqntid, maxntid: #maxntid, needs: #needs,
+                    touches: &[#(#touches),*],
                 },
             }
         };
@@ -197,7 +212,7 @@ impl Subject<'_> {
             }
             Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
             Taken::Optional { elem } => (elem, false),
-            Taken::Strided { .. } => return None,
+            Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => return None,
         };
         let kind = scalar_name(elem)?;
         Some(quote_spanned! {ours()=>
@@ -224,6 +239,17 @@ impl Subject<'_> {
             }
             Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
             Taken::Optional { elem } => (elem, false),
+            Taken::TensorMap { .. } | Taken::Texture { .. } => {
+                let passed = match &param.taken {
+                    Taken::Texture { .. } => Ident::new("Object", ours()),
+                    _ => Ident::new("Descriptor", ours()),
+                };
+                return quote_spanned! {ours()=>
+                    #krate::__private::Pass::Value(::core::option::Option::Some(
+                        <#krate::__private::#passed as #krate::KernelArg>::LAYOUT,
+                    ))
+                };
+            }
             Taken::Strided { elem, rank, .. } => {
                 let strided = quote_spanned! {ours()=> #krate::Strided<#elem, { #rank }> };
                 return quote_spanned! {ours()=>

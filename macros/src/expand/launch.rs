@@ -128,11 +128,17 @@ impl Subject<'_> {
                 elem,
                 written: true,
                 ..
+            }
+            | Taken::TensorMap {
+                elem,
+                written: true,
             } => quote_spanned! {ours()=>
                 arrays.write::<#elem, _>(#number, &self.#field);
             },
             Taken::Slice { elem, .. }
             | Taken::Strided { elem, .. }
+            | Taken::TensorMap { elem, .. }
+            | Taken::Texture { elem }
             | Taken::Value { ty: elem, .. }
             | Taken::Pointer { elem, .. } => quote_spanned! {ours()=>
                 arrays.read::<#elem, _>(#number, &self.#field);
@@ -156,6 +162,18 @@ impl Subject<'_> {
         let (field, view, number) = (&param.ident, view(index), plain(index));
         let align = self.required_align(index);
         match &param.taken {
+            Taken::TensorMap {
+                elem,
+                written: true,
+            } => quote_spanned! {ours()=>
+                let #view = call.write_tensor_map::<#elem, _>(#number, &self.#field)?;
+            },
+            Taken::TensorMap { elem, .. } => quote_spanned! {ours()=>
+                let #view = call.read_tensor_map::<#elem, _>(#number, &self.#field)?;
+            },
+            Taken::Texture { elem } => quote_spanned! {ours()=>
+                let #view = call.read_texture::<#elem, _>(#number, &self.#field)?;
+            },
             Taken::Strided {
                 elem,
                 rank,
@@ -221,10 +239,16 @@ impl Subject<'_> {
         for (index, param) in mentioned {
             let (ident, name) = (&param.ident, unraw(&param.ident));
             match &param.taken {
-                Taken::Slice { .. } | Taken::Optional { .. } | Taken::Strided { .. } => {
+                Taken::Slice { .. }
+                | Taken::Optional { .. }
+                | Taken::Strided { .. }
+                | Taken::TensorMap { .. }
+                | Taken::Texture { .. } => {
                     let view = view(index);
                     let seen = match &param.taken {
                         Taken::Strided { .. } => "StridedOf",
+                        Taken::TensorMap { .. } => "TensorOf",
+                        Taken::Texture { .. } => "TextureOf",
                         _ => "ViewOf",
                     };
                     let seen = Ident::new(seen, ours());
@@ -232,7 +256,9 @@ impl Subject<'_> {
                         let #ident = #krate::__private::#seen(#view);
                     });
                     let (name, seen) = match &param.taken {
-                        Taken::Strided { .. } => (format!("the shape of {name}"), "shape"),
+                        Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => {
+                            (format!("the shape of {name}"), "shape")
+                        }
                         _ => (format!("{name}.len()"), "len"),
                     };
                     let seen = Ident::new(seen, ours());
@@ -323,7 +349,9 @@ impl Subject<'_> {
             let (number, view) = (plain(index), view(index));
             let written = self.param(index).taken.is_written_array();
             let span = match &self.param(index).taken {
-                Taken::Strided { .. } => quote_spanned! {ours()=> #view.span() },
+                Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => {
+                    quote_spanned! {ours()=> #view.span() }
+                }
                 _ => quote_spanned! {ours()=> #view },
             };
             quote_spanned! {ours()=> (#number, #span, #written) }
@@ -346,11 +374,17 @@ impl Subject<'_> {
                 elem,
                 written: true,
                 ..
+            }
+            | Taken::TensorMap {
+                elem,
+                written: true,
             } => quote_spanned! {ours()=>
                 let #guard = call.acquire_mut::<#elem, _>(#number, &mut self.#field)?;
             },
             Taken::Slice { elem, .. }
             | Taken::Strided { elem, .. }
+            | Taken::TensorMap { elem, .. }
+            | Taken::Texture { elem }
             | Taken::Value { ty: elem, .. }
             | Taken::Pointer { elem, .. } => {
                 quote_spanned! {ours()=>
@@ -369,7 +403,7 @@ impl Subject<'_> {
                 let view = view(index);
                 quote_spanned! {ours()=> params.set_pointer(#offset, #view); }
             }
-            Taken::Strided { .. } => {
+            Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => {
                 let view = view(index);
                 quote_spanned! {ours()=> params.set(#offset, #view.value()); }
             }
@@ -466,7 +500,9 @@ impl Subject<'_> {
                     };
                 }
             }
-            Taken::Strided { elem, rank, .. } => {
+            Taken::Strided { elem, .. }
+            | Taken::TensorMap { elem, .. }
+            | Taken::Texture { elem } => {
                 let Some(declared) = self.entry.and_then(|entry| entry.params().get(index)) else {
                     return TokenStream::new();
                 };
@@ -477,10 +513,19 @@ impl Subject<'_> {
                 let place = format!("{}:{}", self.file, declared.position().line);
                 let safe = self.outline.safe;
                 let krate = located(krate, at(elem));
+                let passed = match &param.taken {
+                    Taken::Strided { rank, .. } => {
+                        quote_spanned! {at(elem)=> #krate::Strided<#elem, { #rank }> }
+                    }
+                    Taken::Texture { .. } => {
+                        quote_spanned! {at(elem)=> #krate::__private::Object }
+                    }
+                    _ => quote_spanned! {at(elem)=> #krate::__private::Descriptor },
+                };
                 quote_spanned! {at(elem)=>
                     const _: () = {
                         #krate::__private::check_element::<#elem>(#kernel, #number, #name);
-                        #krate::__private::check_layout::<#krate::Strided<#elem, { #rank }>>(
+                        #krate::__private::check_layout::<#passed>(
                             #krate::__private::Expected {
                                 kernel: #kernel,
                                 index: #number,

@@ -370,15 +370,17 @@ impl Argument {
                     format!("`{}`", describe::ty(ty)),
                 )
             }
-            Some(Taken::Slice { elem, written } | Taken::Strided { elem, written, .. }) => {
+            Some(
+                taken @ (Taken::Slice { elem, .. }
+                | Taken::Strided { elem, .. }
+                | Taken::TensorMap { elem, .. }
+                | Taken::Texture { elem }),
+            ) => {
                 let span = at(elem);
                 let krate = located(krate, span);
-                let view = if *written {
-                    quote_spanned! {span=> #krate::AsDeviceViewMut<#elem> }
-                } else {
-                    quote_spanned! {span=> #krate::AsDeviceView<#elem> }
-                };
-                let (reference, shown) = if *written {
+                let bound = Ident::new(array_trait(taken), span);
+                let view = quote_spanned! {span=> #krate::#bound<#elem> };
+                let (reference, shown) = if taken.is_written_array() {
                     (
                         quote_spanned! {span=> &mut },
                         "a device array that the kernel writes",
@@ -450,6 +452,17 @@ impl Argument {
             field,
             generic,
         }
+    }
+}
+
+/// What a call takes for an array, by the trait's name.
+fn array_trait(taken: &Taken) -> &'static str {
+    match (taken, taken.is_written_array()) {
+        (Taken::TensorMap { .. }, true) => "AsTensorMapMut",
+        (Taken::TensorMap { .. }, false) => "AsTensorMap",
+        (Taken::Texture { .. }, _) => "AsTexture",
+        (_, true) => "AsDeviceViewMut",
+        (_, false) => "AsDeviceView",
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) mod code;
 pub(crate) mod name;
 pub(crate) mod rust;
 pub(crate) mod source;
-mod types;
+pub(crate) mod types;
 
 use gridcall_ptx as ptx;
 use proc_macro2::TokenStream;

@@ -25,9 +25,23 @@ pub(super) fn contradiction(param: &Param, ty: &Type, known: Known<'_>) -> Optio
             check_pointer(param, elem, *written, ty, known)
         }
         Taken::Optional { elem } => check_pointer(param, elem, false, ty, known),
-        // A struct of our header, of which a source shows no more than the name.
-        Taken::Strided { .. } => None,
+        // Structs of other headers, of which a source shows no more than the name.
+        Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => None,
     }
+}
+
+/// The cure, if a variable certainly holds another type.
+pub(crate) fn of_static(
+    written: &syn::Type,
+    ty: &Type,
+    is_struct: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let known = Known {
+        read_only: false,
+        dereferenced: false,
+        is_struct,
+    };
+    check_value(&Rust::of(written), ty, known)
 }
 
 fn check_value(written: &Rust, ty: &Type, known: Known<'_>) -> Option<String> {

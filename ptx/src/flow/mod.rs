@@ -152,18 +152,36 @@ impl Entry {
     /// If a statement of the body is not written as PTX is.
     pub fn flow(&self, source: &str) -> Result<Flow, Error> {
         match &self.body {
-            Some(body) => Ok(self.follow(&body.parse(source)?)),
+            Some(body) => Ok(self.follow(&[], &body.parse(source)?)),
             None => Ok(Flow {
                 params: vec![ParamFlow::UNUSED; self.params.len()],
             }),
         }
     }
 
-    fn follow(&self, code: &Code<'_>) -> Flow {
-        let program = Program::new(&self.params, code);
+    /// Follows the addresses of variables through the code, as [`flow`](Self::flow) does the
+    /// parameters.
+    pub(crate) fn flow_of_variables(
+        &self,
+        source: &str,
+        variables: &[&str],
+    ) -> Result<Vec<ParamFlow>, Error> {
+        match &self.body {
+            Some(body) if !variables.is_empty() => {
+                let mut flow = self.follow(variables, &body.parse(source)?);
+                Ok(flow.params.split_off(self.params.len()))
+            }
+            _ => Ok(vec![ParamFlow::UNUSED; variables.len()]),
+        }
+    }
+
+    /// Variables are told as if they were further parameters.
+    fn follow(&self, variables: &[&str], code: &Code<'_>) -> Flow {
+        let count = self.params.len() + variables.len();
+        let program = Program::new(&self.params, variables, code);
         let Some(values) = settle(&program) else {
             return Flow {
-                params: vec![ParamFlow::UNTOLD; self.params.len()],
+                params: vec![ParamFlow::UNTOLD; count],
             };
         };
         let mut incomplete = program.odd;
@@ -174,7 +192,7 @@ impl Entry {
         for &register in &program.inspected {
             inspected |= values[register].tainted;
         }
-        let mut params = vec![ParamFlow::UNUSED; self.params.len()];
+        let mut params = vec![ParamFlow::UNUSED; count];
         let floats = program.floats();
         for touch in &program.touches {
             match values[touch.base].root {

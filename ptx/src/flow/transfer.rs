@@ -49,6 +49,8 @@ pub(super) struct Touch<'a> {
 /// All of a body.
 pub(super) struct Program<'a> {
     params: HashMap<&'a str, (usize, &'a Param)>,
+    /// Variables of the module, numbered behind the parameters.
+    variables: HashMap<&'a str, usize>,
     /// Whether a parameter's name starts as those of registers do.
     percent_params: bool,
     /// Registers with names of their own.
@@ -71,12 +73,18 @@ pub(super) struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    pub(super) fn new(params: &'a [Param], code: &'a Code<'a>) -> Program<'a> {
+    pub(super) fn new(
+        params: &'a [Param],
+        variables: &[&'a str],
+        code: &'a Code<'a>,
+    ) -> Program<'a> {
         let named = params.iter().enumerate();
+        let numbered = variables.iter().zip(params.len()..);
         let mut program = Program {
             params: named
                 .map(|(index, param)| (param.name(), (index, param)))
                 .collect(),
+            variables: numbered.map(|(name, index)| (*name, index)).collect(),
             percent_params: params.iter().any(|param| param.name().starts_with('%')),
             named: HashSet::new(),
             prefixes: Vec::new(),
@@ -93,6 +101,11 @@ impl<'a> Program<'a> {
             match statement {
                 Statement::Declaration(declaration) if declaration.space == StateSpace::Reg => {
                     program.declare(declaration);
+                }
+                Statement::Declaration(declaration) => {
+                    for declared in &declaration.names {
+                        program.variables.remove(declared.name.name);
+                    }
                 }
                 Statement::Instruction(instruction) => program.instruction(instruction),
                 _ => {}
@@ -142,6 +155,7 @@ impl<'a> Program<'a> {
 
     fn instruction(&mut self, instruction: &'a Instruction<'a>) {
         self.note_params(instruction);
+        self.note_variables(instruction);
         let operands = instruction.operands.as_slice();
         match instruction.opcode {
             "ld" | "ldu" => self.load(instruction),
@@ -213,6 +227,34 @@ impl<'a> Program<'a> {
         }
     }
 
+    /// A variable named where its address is not followed.
+    fn note_variables(&mut self, instruction: &'a Instruction<'a>) {
+        if self.variables.is_empty() {
+            return;
+        }
+        let into_register = matches!(instruction.operands.first(), Some(Operand::Name(_)));
+        for operand in &instruction.operands {
+            let followed = match (instruction.opcode, operand) {
+                ("ld" | "ldu" | "st" | "atom" | "red", Operand::Address(_)) => true,
+                ("mov" | "cvta" | "selp", Operand::Name(_) | Operand::Offset { .. }) => {
+                    into_register
+                }
+                ("add" | "sub" | "mul" | "mad", Operand::Name(_) | Operand::Offset { .. }) => {
+                    into_register && is_whole(instruction)
+                }
+                _ => false,
+            };
+            for_names(operand, &mut |name| {
+                if let Some(&index) = self.variables.get(name) {
+                    self.used.insert(index);
+                    if !followed {
+                        self.odd |= only(index);
+                    }
+                }
+            });
+        }
+    }
+
     fn register(&mut self, operand: &Operand<'a>) -> Option<Register> {
         match operand {
             Operand::Name(name) => Some(self.number(name)),
@@ -226,6 +268,13 @@ impl<'a> Program<'a> {
             // A component of `%tid` and the like.
             Operand::Component { .. } => Source::Value(Value::INTEGER),
             Operand::Constant(constant) => Source::Value(Value::integer(step(*constant))),
+            Operand::Name(name) | Operand::Offset { name, .. } => {
+                let variable = self.variables.get(name);
+                Source::Value(variable.map_or(Value::UNKNOWN, |&index| match operand {
+                    Operand::Offset { .. } => Value::param(index).add(Value::INTEGER),
+                    _ => Value::param(index),
+                }))
+            }
             _ => Source::Value(Value::UNKNOWN),
         }
     }
@@ -350,10 +399,14 @@ impl<'a> Program<'a> {
                 .iter()
                 .any(|space| word.split("::").next() == Some(space))
         });
-        if !self.is_register(name) {
+        let variable = self.variables.get(name).copied();
+        if !self.is_register(name) && variable.is_none() {
             return;
         }
         let base = self.number(name);
+        if let Some(index) = variable {
+            self.set(base, Value::param(index));
+        }
         if elsewhere {
             // What reaches another memory is no pointer into the global one.
             self.escapes.push(base);

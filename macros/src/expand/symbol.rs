@@ -1,0 +1,208 @@
+//! The items of a static: a handle of the declared name, and a type that stands for it.
+
+use gridcall_ptx as ptx;
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote_spanned};
+use syn::{Ident, Path, Type};
+
+use super::signature::visibility;
+use super::{Items, image_name, plain};
+use crate::artifact::Artifact;
+use crate::describe;
+use crate::kernel::unraw;
+use crate::span::{at, located, ours};
+use crate::statics::Static;
+
+/// ```text
+/// /// The user's docs..
+/// pub static TAPS: Static<TAPS> = Static::new();
+/// /// Stands for `TAPS`..
+/// pub enum TAPS {}
+/// // hidden
+/// unsafe impl DeclaredSymbol for TAPS { type Value = [f32; 5]; type Element = f32; .. }
+/// impl DeclaredMut for TAPS {}
+/// ```
+pub(crate) fn symbol(
+    krate: &Path,
+    declared: &Static,
+    variables: &[(&Artifact, &ptx::Variable)],
+    later: bool,
+) -> Items {
+    let ident = &declared.ident;
+    let cfgs = &declared.attrs.cfgs;
+    let (name, symbol, shown) = (
+        unraw(ident),
+        variables
+            .first()
+            .map_or_else(|| declared.symbol_name(), |(_, one)| one.name().to_owned()),
+        describe::ty(&declared.ty),
+    );
+    let mutable = declared.mutability.is_some();
+    let images = variables.iter().enumerate().map(|(number, (_, variable))| {
+        let (image, symbol) = (image_name(number), variable.name());
+        quote_spanned! {ours()=> (&#image, #symbol) }
+    });
+    let images: TokenStream = match (later, variables) {
+        // The file that is not there.
+        (false, []) => {
+            let image = image_name(0);
+            quote_spanned! {ours()=> (&#image, #symbol) }
+        }
+        _ => quote_spanned! {ours()=> #(#images),* },
+    };
+    let (ty, element) = (&declared.ty, declared.element());
+    let layout = layout(krate, declared, variables);
+    let source = Ident::new(
+        if later {
+            "DeclaredInModule"
+        } else {
+            "DeclaredInPtx"
+        },
+        ours(),
+    );
+    let declared_mut = mutable.then(|| {
+        quote_spanned! {ours()=>
+            #(#cfgs)*
+            #[allow(deprecated)]
+            impl #krate::__private::DeclaredMut for #ident {}
+        }
+    });
+    // SAFETY (of the generated code): the element is what the type is an array of; that the variable
+    // holds such a value, its block vouches, and the checks of this macro compared.
+    let hidden = quote_spanned! {ours()=>
+        #(#cfgs)*
+        #[allow(deprecated)]
+        unsafe impl #krate::__private::DeclaredSymbol for #ident {
+            type Value = #ty;
+            type Element = #element;
+            fn cell() -> &'static #krate::__private::SymbolCell {
+                static CELL: #krate::__private::SymbolCell =
+                    #krate::__private::SymbolCell::new(&#krate::__private::StaticDeclaration {
+                        name: #name,
+                        symbol: #symbol,
+                        variants: &[#images],
+                        ty: #shown,
+                        layout: #layout,
+                        mutable: #mutable,
+                    });
+                &CELL
+            }
+        }
+        #(#cfgs)*
+        #[allow(deprecated)]
+        impl #krate::__private::#source for #ident {}
+        #declared_mut
+    };
+    let file = variables.first().map_or(String::new(), |(artifact, _)| {
+        format!(" of `{}`", artifact.place.shown)
+    });
+    let what = if mutable {
+        "can be read and written"
+    } else {
+        "is read only"
+    };
+    let doc = format!("The variable `{symbol}`{file}, `{shown}`, which {what}.");
+    let visible = items(
+        krate,
+        declared,
+        &doc,
+        &declared
+            .attrs
+            .docs
+            .iter()
+            .map(ToTokens::to_token_stream)
+            .collect(),
+    );
+    Items { visible, hidden }
+}
+
+/// What the uses of a wrong declaration need to resolve.
+pub(crate) fn symbol_outline(krate: &Path, declared: &Static) -> TokenStream {
+    let visible = items(krate, declared, "", &TokenStream::new());
+    let ident = &declared.ident;
+    let cfgs = &declared.attrs.cfgs;
+    let (ty, element) = match crate::value::known(&declared.ty) {
+        Some(known) if known.size > 0 => (declared.ty.clone(), declared.element().clone()),
+        _ => {
+            let any: Type = syn::parse_quote!(::core::primitive::u8);
+            (any.clone(), any)
+        }
+    };
+    quote_spanned! {ours()=>
+        #visible
+        const _: () = {
+            #(#cfgs)*
+            unsafe impl #krate::__private::DeclaredSymbol for #ident {
+                type Value = #ty;
+                type Element = #element;
+                fn cell() -> &'static #krate::__private::SymbolCell {
+                    loop {}
+                }
+            }
+            #(#cfgs)*
+            impl #krate::__private::DeclaredInPtx for #ident {}
+            #(#cfgs)*
+            impl #krate::__private::DeclaredInModule for #ident {}
+            #(#cfgs)*
+            impl #krate::__private::DeclaredMut for #ident {}
+        };
+    }
+}
+
+fn items(krate: &Path, declared: &Static, doc: &str, docs: &TokenStream) -> TokenStream {
+    let Static {
+        attrs, vis, ident, ..
+    } = declared;
+    let (cfgs, shared, function) = (&attrs.cfgs, &attrs.shared, &attrs.function);
+    let vis = visibility(vis);
+    let name = unraw(ident);
+    let of_type =
+        format!("Stands for the variable `{name}`, as in `Symbol<{name}>`. It has no values.");
+    let doc = if docs.is_empty() {
+        doc.to_owned()
+    } else {
+        format!("\n\n{doc}")
+    };
+    quote_spanned! {ours()=>
+        #docs
+        #[doc = #doc]
+        #(#cfgs)*
+        #(#shared)*
+        #[allow(non_upper_case_globals, dead_code, deprecated)]
+        #(#function)*
+        #vis static #ident: #krate::Static<#ident> = #krate::Static::new();
+
+        #[doc = #of_type]
+        #(#cfgs)*
+        #(#shared)*
+        #[allow(
+            non_camel_case_types,
+            dead_code,
+            missing_debug_implementations,
+            missing_copy_implementations,
+            clippy::upper_case_acronyms,
+            clippy::exhaustive_enums
+        )]
+        #vis enum #ident {}
+    }
+}
+
+/// The layout of the type, which the compiler compares with each variable.
+fn layout(
+    krate: &Path,
+    declared: &Static,
+    variables: &[(&Artifact, &ptx::Variable)],
+) -> TokenStream {
+    let ty = &declared.ty;
+    let krate = located(krate, at(ty));
+    let (name, shown) = (unraw(&declared.ident), describe::ty(ty));
+    let variables = variables.iter().map(|(artifact, variable)| {
+        let (size, align) = (plain(variable.size().unwrap_or(0)), plain(variable.align()));
+        let place = format!("{}:{}", artifact.place.shown, variable.position().line);
+        let ptx = variable.to_string();
+        quote_spanned! {ours()=> (#size, #align, #ptx, #place) }
+    });
+    quote_spanned! {at(ty)=>
+        #krate::__private::check_symbol::<#ty>(#name, #shown, &[#(#variables),*])
+    }
+}
