@@ -342,6 +342,7 @@ mod graph;
 mod kernel;
 mod launch;
 mod layout;
+mod libnvrtc;
 mod load;
 mod module;
 mod occupancy;

@@ -6,7 +6,6 @@
 
 mod compiler;
 mod log;
-mod nvrtc;
 mod source;
 
 use std::{
