@@ -15,7 +15,7 @@ mod signature;
 use gridcall_ptx as ptx;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
-use syn::{Attribute, Path};
+use syn::{Attribute, Path, Type};
 
 use crate::artifact::{Artifact, Place};
 use crate::kernel::{Kernel, Outline, unraw};
@@ -39,6 +39,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) entries: Vec<(&'a ptx::Entry, bool)>,
     /// Whether the program names the module when it runs.
     pub(crate) later: bool,
+    /// The type that it is an instance for, if its name does not say that.
+    pub(crate) instance: Option<&'a Type>,
     /// What the witnesses found, unless the crate is built with signatures only.
     pub(crate) heard: Heard,
 }

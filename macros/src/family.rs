@@ -33,7 +33,7 @@ pub(crate) struct Family {
 /// One type and its entry.
 pub(crate) struct Instance {
     pub(crate) ty: Type,
-    entry: Option<LitStr>,
+    pub(crate) entry: Option<LitStr>,
 }
 
 /// The one type parameter of a signature, if it has one and nothing else.

@@ -89,6 +89,12 @@ pub trait Declared {
     fn cell() -> &'static KernelCell;
 }
 
+/// A generic declaration, and its instance for a type. Implemented by `#[kernel]`.
+pub trait Family<T> {
+    /// The declaration of the instance.
+    type Kernel: Declared;
+}
+
 /// The arguments of one launch. Implemented by `#[kernel]`.
 ///
 /// # Safety

@@ -168,6 +168,7 @@
 //! - `emulator`: where [`device`] finds no GPU, the program runs on `gridcall-emulator` (Linux).
 //! - `half`, `num-complex`, `float8`: those crates' types as scalars and elements.
 //! - `dlpack`: tensors of other libraries through DLPack.
+//! - `nvrtc`: kernels from CUDA source that is compiled while the program runs, by NVRTC.
 //! - `pyo3`: arrays of Python libraries as arguments of functions that are exported to Python, and
 //!   tensors that such functions return.
 //! - `candle`: candle's tensors as arguments, in its custom ops and outside. candle links the driver
@@ -345,6 +346,8 @@ mod layout;
 mod libnvrtc;
 mod load;
 mod module;
+#[cfg(feature = "nvrtc")]
+pub mod nvrtc;
 mod occupancy;
 mod params;
 mod pointer;
@@ -393,9 +396,9 @@ pub mod __private {
         counterpart::{
             Counterpart, CounterpartField, LayoutOf, NoLayout, check_access, check_fields,
         },
-        declaration::{Cpp, Declaration, Image, Param, Pass, Variant},
+        declaration::{Cpp, Declaration, Image, Instance, Param, Pass, Variant},
         describe::Arrays,
-        kernel::{Arguments, Declared, NoView},
+        kernel::{Arguments, Declared, Family, NoView},
         layout::{
             ArgLayout, Class, Expected, Field as ArgField, Places, check_element, check_layout,
             check_safe, size_and_align,

@@ -41,6 +41,9 @@ pub(crate) struct LibNvrtc {
     error_string: unsafe extern "C" fn(c_int) -> *const c_char,
     /// The toolkit's headers beside the library.
     includes: Vec<PathBuf>,
+    /// Where its file is, if that is known.
+    #[cfg_attr(not(feature = "nvrtc"), expect(dead_code))]
+    location: Option<PathBuf>,
     /// Keeps the functions where they are, and what they ask for by name.
     _libraries: Vec<Library>,
 }
@@ -120,6 +123,9 @@ impl LibNvrtc {
                 *symbol.map_err(|_| NotOpened::Old { function: $name })?
             }};
         }
+        let version: unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int =
+            function!("nvrtcVersion");
+        let location = location(version as usize);
         Ok(LibNvrtc {
             create: function!("nvrtcCreateProgram"),
             compile: function!("nvrtcCompileProgram"),
@@ -132,11 +138,12 @@ impl LibNvrtc {
             cubin: (function!("nvrtcGetCUBINSize"), function!("nvrtcGetCUBIN")),
             add_name_expression: function!("nvrtcAddNameExpression"),
             lowered_name: function!("nvrtcGetLoweredName"),
-            version: function!("nvrtcVersion"),
+            version,
             count_archs: function!("nvrtcGetNumSupportedArchs"),
             archs: function!("nvrtcGetSupportedArchs"),
             error_string: function!("nvrtcGetErrorString"),
-            includes: includes(path),
+            includes: includes(location.as_deref().unwrap_or(path)),
+            location,
             _libraries: Vec::new(),
         })
     }
@@ -144,6 +151,30 @@ impl LibNvrtc {
     /// Options that name the toolkit's headers.
     pub(crate) fn toolkit_includes(&self) -> &[PathBuf] {
         &self.includes
+    }
+
+    /// What tells it from every other build of NVRTC.
+    pub(crate) fn identity(&self) -> Result<String, Failed> {
+        let (major, minor) = self.version()?;
+        let about = self
+            .location
+            .as_ref()
+            .and_then(|path| Some((path, fs::metadata(path).ok()?)));
+        if let Some((path, about)) = about
+            && let Ok(modified) = about.modified()
+        {
+            let (path, len) = (path.display(), about.len());
+            return Ok(format!("{major}.{minor} {path} {len} {modified:?}"));
+        }
+        // The PTX of no kernels begins with the name of the build.
+        let nothing = self.compile(&Unit {
+            name: "nothing.cu",
+            text: "",
+            options: &[],
+            headers: &[],
+            name_expressions: &[],
+        })?;
+        nothing.ptx()
     }
 
     /// Major and minor number of its CUDA version.
@@ -176,9 +207,8 @@ impl LibNvrtc {
         let name = self.c_string("nvrtcCreateProgram", unit.name.as_bytes())?;
         let of_headers = |of: fn(&(String, String)) -> &String| {
             let texts = unit.headers.iter();
-            let texts = texts.map(|header| {
-                self.c_string("nvrtcCreateProgram", of(header).as_bytes())
-            });
+            let texts =
+                texts.map(|header| self.c_string("nvrtcCreateProgram", of(header).as_bytes()));
             texts.collect::<Result<Vec<CString>, Failed>>()
         };
         let names = of_headers(|(name, _)| name)?;
@@ -214,9 +244,8 @@ impl LibNvrtc {
             self.result("nvrtcAddNameExpression", code)?;
         }
         // SAFETY: the program lives, and there are as many options as is said.
-        let code = unsafe {
-            (self.compile)(program.handle, count(&options), pointers(&options).as_ptr())
-        };
+        let code =
+            unsafe { (self.compile)(program.handle, count(&options), pointers(&options).as_ptr()) };
         // Of a text that is wrong the log tells, which there is for both of these.
         const INVALID_OPTION: c_int = 5;
         const COMPILATION: c_int = 6;
@@ -296,9 +325,8 @@ impl Program<'_> {
         let expression = self.library.c_string(CALL, expression.as_bytes())?;
         let mut name = ptr::null();
         // SAFETY: the program lives, and `name` takes the answer.
-        let code = unsafe {
-            (self.library.lowered_name)(self.handle, expression.as_ptr(), &raw mut name)
-        };
+        let code =
+            unsafe { (self.library.lowered_name)(self.handle, expression.as_ptr(), &raw mut name) };
         self.library.result(CALL, code)?;
         if name.is_null() {
             return Ok(String::new());
@@ -329,6 +357,19 @@ impl Drop for Program<'_> {
         // SAFETY: the program is not used afterwards.
         unsafe { (self.library.destroy)(&raw mut self.handle) };
     }
+}
+
+/// The file that the code at an address is from, where the system tells (Linux).
+fn location(address: usize) -> Option<PathBuf> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines().find_map(|line| {
+        let (range, _) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let start = usize::from_str_radix(start, 16).ok()?;
+        let end = usize::from_str_radix(end, 16).ok()?;
+        let path = &line[line.find('/')?..];
+        (start..end).contains(&address).then(|| PathBuf::from(path))
+    })
 }
 
 /// What stands in front of the NUL.

@@ -14,7 +14,9 @@ use crate::libnvrtc::{self, Failed, LibNvrtc, Unit, toolkits};
 ///
 /// NVRTC knows no host headers, so what it cannot find nvcc is asked for as well.
 pub(super) fn compile(text: &str, folder: &Path) -> Result<Option<String>, String> {
-    let by_nvrtc = LibNvrtc::open().ok().map(|nvrtc| by_nvrtc(nvrtc, text, folder));
+    let by_nvrtc = LibNvrtc::open()
+        .ok()
+        .map(|nvrtc| by_nvrtc(nvrtc, text, folder));
     match (by_nvrtc, nvcc()) {
         (Some(Ok(Some(log))), Some(nvcc))
             if log.contains("could not open source file") || log.contains("nvrtc: error") =>
@@ -37,13 +39,18 @@ pub(super) fn is_found() -> bool {
 }
 
 fn by_nvrtc(nvrtc: &LibNvrtc, text: &str, folder: &Path) -> Result<Option<String>, String> {
-    let mut options = ["--std=c++17", "--device-int128", "--no-source-include"]
-        .map(Into::into)
-        .to_vec();
+    let mut options = vec!["--std=c++17".into(), "--device-int128".into()];
     options.push(libnvrtc::include_path(folder));
-    options.extend(nvrtc.toolkit_includes().iter().map(|path| libnvrtc::include_path(path)));
+    options.extend(
+        nvrtc
+            .toolkit_includes()
+            .iter()
+            .map(|path| libnvrtc::include_path(path)),
+    );
+    // Beside this file the compiler looks for what is included, and not where the process runs.
+    let name = folder.join("gridcall_verify.cu");
     let unit = Unit {
-        name: "gridcall_verify.cu",
+        name: &name.to_string_lossy(),
         text,
         options: &options,
         headers: &[],

@@ -1,0 +1,292 @@
+//! Does what NVRTC compiles run, by the names and types that it is declared with?
+
+use std::path::{Path, PathBuf};
+
+use gridcall::{
+    Float4, KernelArg, cover, kernel,
+    nvrtc::{Cache, NameExpression, Program},
+};
+
+/// `physics::Particle`
+#[derive(Clone, Copy, Debug, PartialEq, KernelArg)]
+#[repr(C)]
+#[kernel_arg(name = "physics::Particle")]
+struct Particle {
+    x: f32,
+    y: f32,
+    id: i32,
+}
+
+// SAFETY: `repr(C)` of scalars that are valid on the device.
+unsafe impl gridcall::cudarc::driver::DeviceRepr for Particle {}
+#[kernel]
+unsafe extern "C" {
+    #[requires(x.len() >= n, y.len() >= n)]
+    safe fn plain(x: &[f32], y: &mut [f32], n: u32);
+
+    #[requires(all.len() >= n)]
+    #[name("physics::drift<physics::Particle>")]
+    safe fn drift(all: &mut [Particle], by: f32, n: u32);
+
+    #[requires(y.len() >= n)]
+    #[instances(T = { f32 => "fill<float, 4>", i32 => "fill<int, -1>" })]
+    safe fn fill<T>(y: &mut [T], value: T, n: u32);
+
+    #[requires(y.len() >= n)]
+    #[instances(T = { f32, f64, u8, i64 })]
+    safe fn scale<T>(y: &mut [T], by: T, n: u32);
+
+    #[requires(y.len() >= n)]
+    #[instances(T = { f32, Float4, Particle })]
+    safe fn copy<T>(x: &[T], y: &mut [T], n: u32);
+}
+
+const SCALE: &str = "
+    template <class T> __global__ void scale(T* y, T by, unsigned n) {
+        unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) y[i] *= by;
+    }";
+
+const COPY: &str = "
+    namespace physics { struct Particle { float x, y; int id; }; }
+    template <class T> __global__ void copy(const T* x, T* y, unsigned n) {
+        unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) y[i] = x[i];
+    }";
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("nvrtc")
+        .join(path)
+}
+
+fn particles() -> Program {
+    Program::from_file(here("kernels/particles.cu"))
+        .include_path(here("include"))
+        .cache(Cache::off())
+}
+
+#[test]
+fn a_template_runs_for_each_type() {
+    nvrtc!();
+    let device = device!();
+    let module = Program::new(SCALE)
+        .instance::<scale, f32>()
+        .instance::<scale, f64>()
+        .instance::<scale, u8>()
+        .instance::<scale, i64>()
+        .cache(Cache::off())
+        .load(&device)
+        .unwrap();
+    assert_eq!(module.entries().unwrap().len(), 4);
+    let stream = device.default_stream();
+    macro_rules! runs {
+        ($($ty:ty),+) => {$({
+            // SAFETY: the source above holds the kernel that is declared.
+            let kernel = unsafe { scale::load_from::<$ty>(&module) }.unwrap();
+            let mut y = stream.clone_htod(&[3 as $ty; 100]).unwrap();
+            let arguments = scale { y: &mut y, by: 5 as $ty, n: 99 };
+            kernel.launch(&stream, cover(99), arguments.arguments()).unwrap();
+            let y = stream.clone_dtoh(&y).unwrap();
+            assert_eq!(y[..99], [15 as $ty; 99]);
+            assert_eq!(y[99], 3 as $ty);
+        })+};
+    }
+    runs!(f32, f64, u8, i64);
+}
+
+#[test]
+fn types_of_cuda_and_of_the_source_are_arguments_of_templates() {
+    nvrtc!();
+    let device = device!();
+    let module = Program::new(COPY)
+        .instance::<copy, f32>()
+        .instance::<copy, Float4>()
+        .instance::<copy, Particle>()
+        .cache(Cache::off())
+        .load(&device)
+        .unwrap();
+    // SAFETY: the source above holds the kernel that is declared.
+    let of_floats = unsafe { copy::load_from::<Float4>(&module) }.unwrap();
+    // SAFETY: as above.
+    let of_structs = unsafe { copy::load_from::<Particle>(&module) }.unwrap();
+    let stream = device.default_stream();
+    let floats = [Float4::new(1.0, 2.0, 3.0, 4.0); 7];
+    let x = stream.clone_htod(&floats).unwrap();
+    let mut y = stream.clone_htod(&[Float4::default(); 7]).unwrap();
+    let arguments = copy {
+        x: &x,
+        y: &mut y,
+        n: 7,
+    }
+    .arguments();
+    of_floats.launch(&stream, cover(7), arguments).unwrap();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), floats);
+    let structs = [Particle {
+        x: 1.0,
+        y: 2.0,
+        id: 3,
+    }; 5];
+    let x = stream.clone_htod(&structs).unwrap();
+    let mut y = stream
+        .clone_htod(
+            &[Particle {
+                x: 0.0,
+                y: 0.0,
+                id: 0,
+            }; 5],
+        )
+        .unwrap();
+    let arguments = copy {
+        x: &x,
+        y: &mut y,
+        n: 5,
+    }
+    .arguments();
+    of_structs.launch(&stream, cover(5), arguments).unwrap();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), structs);
+}
+
+#[test]
+fn a_file_with_headers_and_macros_runs() {
+    nvrtc!();
+    let device = device!();
+    let stream = device.default_stream();
+    let all: Vec<Particle> = (0..6).map(|id| Particle { x: 0.0, y: 0.0, id }).collect();
+    for (program, every) in [(particles(), 2), (particles().define("EVERY", 3), 3)] {
+        let module = program.kernel::<drift>().load(&device).unwrap();
+        // SAFETY: the file holds the kernel that is declared.
+        let kernel = unsafe { drift::load_from(&module) }.unwrap();
+        let mut moved = stream.clone_htod(&all).unwrap();
+        let arguments = drift {
+            all: &mut moved,
+            by: 0.5,
+            n: 6,
+        };
+        kernel.launch(&stream, cover(6), arguments).unwrap();
+        let expected: Vec<f32> = (0..6)
+            .map(|id| if id % every == 0 { 1.0 } else { 0.0 })
+            .collect();
+        let moved = stream.clone_dtoh(&moved).unwrap();
+        assert_eq!(moved.iter().map(|one| one.x).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn instances_named_as_text_run() {
+    nvrtc!();
+    let device = device!();
+    let module = particles()
+        .instance::<fill, f32>()
+        .instance::<fill, i32>()
+        .load(&device)
+        .unwrap();
+    // SAFETY: the file holds the kernel that is declared.
+    let kernel = unsafe { fill::load_from::<i32>(&module) }.unwrap();
+    let stream = device.default_stream();
+    let mut y = stream.clone_htod(&[0; 10]).unwrap();
+    let arguments = fill {
+        y: &mut y,
+        value: 8,
+        n: 10,
+    }
+    .arguments();
+    kernel.launch(&stream, cover(10), arguments).unwrap();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), [7; 10]);
+}
+
+/// A kernel without `extern "C"` has another name in the PTX, which the compiler tells.
+#[test]
+fn a_kernel_that_was_not_named_is_taken_too() {
+    nvrtc!();
+    let device = device!();
+    let module = particles().load(&device).unwrap();
+    assert_eq!(module.entries().unwrap(), ["_Z5plainPKfPfj"]);
+    // SAFETY: the file holds the kernel that is declared.
+    let kernel = unsafe { plain::load_from(&module) }.unwrap();
+    let stream = device.default_stream();
+    let x = stream.clone_htod(&[1.5_f32; 10]).unwrap();
+    let mut y = stream.clone_htod(&[0.0_f32; 10]).unwrap();
+    let arguments = plain {
+        x: &x,
+        y: &mut y,
+        n: 10,
+    };
+    kernel.launch(&stream, cover(10), arguments).unwrap();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), [3.0; 10]);
+    // An instance that nobody asked for is not in the module.
+    // SAFETY: as above.
+    let error = unsafe { drift::load_from(&module) }
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        error.contains("has no `_ZN7physics5driftINS_8ParticleEEEvPT_fj`, as nobody asked for that instance; add the kernel"),
+        "{error}"
+    );
+}
+
+#[test]
+fn lowered_names_are_told() {
+    nvrtc!();
+    let of_types = NameExpression::template("fill").ty::<f32>().value(4_u64);
+    let of_text = NameExpression::from("physics::drift<physics::Particle>");
+    let compiled = particles()
+        .name_expression(of_types.clone())
+        .name_expression("physics::drift<physics::Particle>")
+        .compile_for("compute_75")
+        .unwrap();
+    assert_eq!(
+        compiled.lowered_name(&of_types),
+        Some("_Z4fillIfLi4EEvPT_S0_j")
+    );
+    assert_eq!(
+        compiled.lowered_name(&of_text),
+        Some("_ZN7physics5driftINS_8ParticleEEEvPT_fj")
+    );
+    assert_eq!(compiled.lowered_name(&"other".into()), None);
+    assert!(compiled.ptx().contains(".entry _Z4fillIfLi4EEvPT_S0_j("));
+}
+
+#[test]
+fn a_header_in_memory_is_found() {
+    nvrtc!();
+    let compiled = Program::new(
+        "#include \"sizes.h\"\n#include <deep/more.h>\n__global__ void k(float* y) { *y = SIZE; }",
+    )
+    .header("sizes.h", "#define SIZE 3")
+    .header("deep/more.h", "#if SIZE != 3\n#error no size\n#endif")
+    .cache(Cache::off())
+    .compile_for("compute_75");
+    assert!(compiled.unwrap().ptx().contains("1077936128"));
+}
+
+#[test]
+fn a_real_architecture_has_machine_code() {
+    nvrtc!();
+    let program = Program::new(SCALE)
+        .name_expression("scale<float>")
+        .cache(Cache::off());
+    let virtually = program.compile_for("compute_80").unwrap();
+    assert_eq!((virtually.cubin(), virtually.arch()), (None, "compute_80"));
+    assert!(virtually.ptx().contains(".target sm_80"));
+    let really = program.compile_for("sm_80").unwrap();
+    assert!(really.cubin().unwrap().starts_with(b"\x7fELF"));
+    assert!(really.ptx().contains(".entry _Z5scaleIfEvPT_S0_j("));
+}
+
+#[test]
+fn the_device_decides_the_architecture() {
+    nvrtc!();
+    let device = device!();
+    let compiled = Program::new(SCALE)
+        .cache(Cache::off())
+        .compile(&device)
+        .unwrap();
+    let (major, minor) = device.compute_capability().unwrap();
+    let number = compiled.arch().split('_').nth(1).unwrap();
+    assert!(
+        number.parse::<i32>().unwrap() <= major * 10 + minor,
+        "{compiled:?}"
+    );
+}
