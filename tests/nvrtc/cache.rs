@@ -3,52 +3,27 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    process::{self, Command, Stdio},
+    process::{Command, Stdio},
 };
 
 use gridcall::nvrtc::{Cache, Cached, Program};
 
+use crate::folder::Folder;
+
 const SOURCE: &str = "#include \"size.cuh\"
     template <class T> __global__ void f(T* y) { *y = SIZE; }";
 
-/// A folder of its own, removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Folder {
-        let name = format!(
-            "gridcall-nvrtc-{}-{}",
-            process::id(),
-            test.replace("::", "-")
-        );
-        let folder = env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(folder.join("include")).unwrap();
-        let folder = Folder(folder);
-        folder.write("include/size.cuh", "#define SIZE 1");
-        folder
-    }
-
-    fn write(&self, path: &str, text: &str) {
-        fs::write(self.0.join(path), text).unwrap();
-    }
-
-    fn program(&self) -> Program {
-        Program::new(SOURCE)
-            .include_path(self.0.join("include"))
-            .name_expression("f<float>")
-            .cache(Cache::in_folder(self.0.join("cache")))
-    }
-
-    fn entries(&self) -> Vec<PathBuf> {
-        entries(&self.0.join("cache"))
-    }
+fn folder(test: &str) -> Folder {
+    let folder = Folder::new(test);
+    folder.write("include/size.cuh", "#define SIZE 1");
+    folder
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn program(folder: &Folder) -> Program {
+    Program::new(SOURCE)
+        .include_path(folder.path("include"))
+        .name_expression("f<float>")
+        .cache(Cache::in_folder(folder.path("cache")))
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
@@ -64,8 +39,8 @@ fn cached(program: &Program) -> Cached {
 #[test]
 fn a_program_is_found_again_as_it_was() {
     nvrtc!();
-    let folder = Folder::new(this_test!());
-    let program = folder.program().name_expression("f<int>");
+    let folder = folder(this_test!());
+    let program = program(&folder).name_expression("f<int>");
     let first = program.compile_for("sm_80").unwrap();
     assert_eq!(*first.cached(), Cached::Stored);
     let again = program.compile_for("sm_80").unwrap();
@@ -83,8 +58,8 @@ fn a_program_is_found_again_as_it_was() {
 #[test]
 fn whatever_changes_is_compiled_again() {
     nvrtc!();
-    let folder = Folder::new(this_test!());
-    let program = folder.program();
+    let folder = folder(this_test!());
+    let program = program(&folder);
     assert_eq!(cached(&program), Cached::Stored);
     for (what, other) in [
         ("an option", program.clone().option("--use_fast_math")),
@@ -109,8 +84,8 @@ fn whatever_changes_is_compiled_again() {
 #[test]
 fn a_header_that_changes_is_compiled_again() {
     nvrtc!();
-    let folder = Folder::new(this_test!());
-    let program = folder.program();
+    let folder = folder(this_test!());
+    let program = program(&folder);
     let ptx = |expected| {
         let compiled = program.compile_for("compute_75").unwrap();
         assert_eq!(*compiled.cached(), expected);
@@ -136,9 +111,9 @@ fn a_header_that_changes_is_compiled_again() {
 #[test]
 fn the_toolkits_headers_are_part_of_the_key() {
     nvrtc!();
-    let folder = Folder::new(this_test!());
+    let folder = folder(this_test!());
     let program = Program::new("#include <cuda_fp16.h>\n#include <cuda/std/array>\n__global__ void f(__half* y) { *y = 1; }")
-        .cache(Cache::in_folder(folder.0.join("cache")));
+        .cache(Cache::in_folder(folder.path("cache")));
     // Where NVRTC came without headers, there is nothing to see.
     if program.compile_for("compute_75").is_err() {
         support_says(this_test!(), "there are no headers beside NVRTC");
@@ -154,10 +129,10 @@ fn support_says(test: &str, why: &str) {
 #[test]
 fn an_entry_that_is_damaged_is_compiled_again() {
     nvrtc!();
-    let folder = Folder::new(this_test!());
-    let program = folder.program();
+    let folder = folder(this_test!());
+    let program = program(&folder);
     let whole = program.compile_for("compute_75").unwrap();
-    let [entry] = folder.entries().try_into().unwrap();
+    let [entry] = entries(&folder.path("cache")).try_into().unwrap();
     let bytes = fs::read(&entry).unwrap();
     for damaged in [
         bytes[..bytes.len() / 2].to_vec(),
@@ -176,31 +151,31 @@ fn an_entry_that_is_damaged_is_compiled_again() {
 #[test]
 fn without_a_cache_it_is_compiled_each_time() {
     nvrtc!();
-    let folder = Folder::new(this_test!());
-    let off = folder.program().cache(Cache::off());
+    let folder = folder(this_test!());
+    let off = program(&folder).cache(Cache::off());
     assert_eq!(cached(&off), Cached::Not("the cache is off".to_owned()));
     let clock = Program::new("__device__ const char* made = __TIME__;")
-        .cache(Cache::in_folder(folder.0.join("cache")));
+        .cache(Cache::in_folder(folder.path("cache")));
     assert_eq!(
         cached(&clock),
         Cached::Not("`__TIME__` is another one each time".to_owned())
     );
-    assert_eq!(folder.entries().len(), 0);
+    assert_eq!(entries(&folder.path("cache")).len(), 0);
 }
 
 #[test]
 fn a_folder_that_cannot_be_written_is_no_error() {
     nvrtc!();
-    let folder = Folder::new(this_test!());
+    let folder = folder(this_test!());
     folder.write("file", "");
-    let mut refused = vec![folder.0.join("file/below")];
+    let mut refused = vec![folder.path("file/below")];
     // Nobody writes there, not even root.
     if Path::new("/proc/self").is_dir() {
         refused.push(PathBuf::from("/proc/gridcall"));
     }
     for cache in refused {
         let shown = format!("cannot write to {}: ", cache.display());
-        match cached(&folder.program().cache(Cache::in_folder(cache))) {
+        match cached(&program(&folder).cache(Cache::in_folder(cache))) {
             Cached::Not(why) => assert!(why.starts_with(&shown), "{why}"),
             other => panic!("{other:?}"),
         }
@@ -213,7 +188,7 @@ fn a_folder_that_cannot_be_written_is_no_error() {
 fn a_full_disk_is_no_error() {
     nvrtc!();
     let test = this_test!();
-    let folder = Folder::new(test);
+    let folder = folder(test);
     if !crate::support::is_child(test) {
         let status = Command::new("sh")
             .args([
@@ -235,8 +210,7 @@ fn a_full_disk_is_no_error() {
         );
         return;
     }
-    let program = folder
-        .program()
+    let program = program(&folder)
         .name_expression("f<double>")
         .name_expression("f<int>");
     match cached(&program) {
@@ -244,15 +218,15 @@ fn a_full_disk_is_no_error() {
         other => panic!("{other:?}"),
     }
     // Nothing is left of it.
-    assert_eq!(folder.entries().len(), 0);
+    assert_eq!(entries(&folder.path("cache")).len(), 0);
 }
 
 #[test]
 fn the_environment_names_the_folder() {
     nvrtc!();
-    let folder = Folder::new(this_test!());
-    let (named, xdg) = (folder.0.join("named"), folder.0.join("xdg"));
-    let program = || {
+    let folder = folder(this_test!());
+    let (named, xdg) = (folder.path("named"), folder.path("xdg"));
+    let compiled = || {
         Program::new("")
             .compile_for("compute_75")
             .unwrap()
@@ -264,8 +238,8 @@ fn the_environment_names_the_folder() {
     let test = this_test!();
     if crate::support::is_child(test) {
         match env::var("EXPECTED").unwrap().as_str() {
-            "off" => assert_eq!(program(), Cached::Not("the cache is off".to_owned())),
-            _ => assert_eq!(program(), Cached::Stored),
+            "off" => assert_eq!(compiled(), Cached::Not("the cache is off".to_owned())),
+            _ => assert_eq!(compiled(), Cached::Stored),
         }
         return;
     }
@@ -310,13 +284,13 @@ fn processes_share_a_folder() {
         }
         return;
     }
-    let folder = Folder::new(test);
+    let folder = folder(test);
     let children: Vec<_> = (0..4)
         .map(|_| {
             Command::new(env::current_exe().unwrap())
                 .args(["--exact", test, "--nocapture"])
                 .env("GRIDCALL_TEST_CHILD", test)
-                .env("SHARED", folder.0.join("cache"))
+                .env("SHARED", folder.path("cache"))
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
                 .spawn()
@@ -332,7 +306,7 @@ fn processes_share_a_folder() {
             "{said}"
         );
     }
-    let left = folder.entries();
+    let left = entries(&folder.path("cache"));
     assert!(
         left.iter().all(|file| file.extension().unwrap() == "nvrtc"),
         "{left:?}"

@@ -116,7 +116,12 @@ fn what_no_compiler_is_asked_for_is_told() {
 fn a_missing_library_is_no_panic() {
     in_child!(without_device[("GRIDCALL_NVRTC", "no/such/libnvrtc.so")], {
         let shown = said(&program(""), "compute_75");
-        assert!(shown.starts_with("no NVRTC found: none of `no/such/libnvrtc.so` can be opened; install the CUDA toolkit"), "{shown}");
+        assert!(
+            shown.starts_with(
+                "no NVRTC found: `no/such/libnvrtc.so` cannot be opened; install the CUDA toolkit"
+            ),
+            "{shown}"
+        );
         assert!(shown.contains("GRIDCALL_NVRTC"), "{shown}");
     });
 }

@@ -23,6 +23,7 @@ macro_rules! nvrtc {
 mod cache;
 mod declarations;
 mod errors;
+mod folder;
 mod programs;
 
 // What `support` asks for.

@@ -1,11 +1,11 @@
 //! Does what NVRTC compiles run, by the names and types that it is declared with?
 
-use std::path::{Path, PathBuf};
-
 use gridcall::{
     Float4, KernelArg, cover, kernel,
     nvrtc::{Cache, NameExpression, Program},
 };
+
+use crate::folder::Folder;
 
 /// `physics::Particle`
 #[derive(Clone, Copy, Debug, PartialEq, KernelArg)]
@@ -54,15 +54,13 @@ const COPY: &str = "
         if (i < n) y[i] = x[i];
     }";
 
-fn here(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("nvrtc")
-        .join(path)
-}
-
-fn particles() -> Program {
-    Program::from_file(here("kernels/particles.cu"))
-        .include_path(here("include"))
+/// The file `particles.cu`, with its headers where it looks for them.
+fn particles(folder: &Folder) -> Program {
+    folder.write("kernels/particles.cu", include_str!("kernels/particles.cu"));
+    folder.write("kernels/settings.cuh", include_str!("kernels/settings.cuh"));
+    folder.write("include/twice.cuh", include_str!("include/twice.cuh"));
+    Program::from_file(folder.path("kernels/particles.cu"))
+        .include_path(folder.path("include"))
         .cache(Cache::off())
 }
 
@@ -150,10 +148,14 @@ fn types_of_cuda_and_of_the_source_are_arguments_of_templates() {
 #[test]
 fn a_file_with_headers_and_macros_runs() {
     nvrtc!();
+    let folder = Folder::new(this_test!());
     let device = device!();
     let stream = device.default_stream();
     let all: Vec<Particle> = (0..6).map(|id| Particle { x: 0.0, y: 0.0, id }).collect();
-    for (program, every) in [(particles(), 2), (particles().define("EVERY", 3), 3)] {
+    for (program, every) in [
+        (particles(&folder), 2),
+        (particles(&folder).define("EVERY", 3), 3),
+    ] {
         let module = program.kernel::<drift>().load(&device).unwrap();
         // SAFETY: the file holds the kernel that is declared.
         let kernel = unsafe { drift::load_from(&module) }.unwrap();
@@ -175,8 +177,9 @@ fn a_file_with_headers_and_macros_runs() {
 #[test]
 fn instances_named_as_text_run() {
     nvrtc!();
+    let folder = Folder::new(this_test!());
     let device = device!();
-    let module = particles()
+    let module = particles(&folder)
         .instance::<fill, f32>()
         .instance::<fill, i32>()
         .load(&device)
@@ -199,8 +202,9 @@ fn instances_named_as_text_run() {
 #[test]
 fn a_kernel_that_was_not_named_is_taken_too() {
     nvrtc!();
+    let folder = Folder::new(this_test!());
     let device = device!();
-    let module = particles().load(&device).unwrap();
+    let module = particles(&folder).load(&device).unwrap();
     assert_eq!(module.entries().unwrap(), ["_Z5plainPKfPfj"]);
     // SAFETY: the file holds the kernel that is declared.
     let kernel = unsafe { plain::load_from(&module) }.unwrap();
@@ -229,9 +233,10 @@ fn a_kernel_that_was_not_named_is_taken_too() {
 #[test]
 fn lowered_names_are_told() {
     nvrtc!();
+    let folder = Folder::new(this_test!());
     let of_types = NameExpression::template("fill").ty::<f32>().value(4_u64);
     let of_text = NameExpression::from("physics::drift<physics::Particle>");
-    let compiled = particles()
+    let compiled = particles(&folder)
         .name_expression(of_types.clone())
         .name_expression("physics::drift<physics::Particle>")
         .compile_for("compute_75")

@@ -17,7 +17,7 @@ pub struct CompileError(Box<CompileErrorKind>);
 pub enum CompileErrorKind {
     /// There is no NVRTC.
     #[error(
-        "no NVRTC found: none of {looked_for} can be opened; install the CUDA toolkit (NVRTC alone is the package nvidia-cuda-nvrtc of pip), and name its folder in CUDA_PATH, the library's in LD_LIBRARY_PATH, or the library itself in GRIDCALL_NVRTC"
+        "no NVRTC found: {looked_for} cannot be opened; install the CUDA toolkit (NVRTC alone is the package nvidia-cuda-nvrtc of pip), and name its folder in CUDA_PATH, the library's in LD_LIBRARY_PATH, or the library itself in GRIDCALL_NVRTC"
     )]
     NoLibrary {
         /// The names and paths that were tried.
