@@ -176,6 +176,11 @@
 //! - `tracing`, `nvtx`: spans and ranges around loads and launches.
 //! - `tch`: tch's tensors as arguments. tch links PyTorch's libraries.
 //!
+//! # Kernels from source
+//!
+//! With the feature `nvrtc`, CUDA source is compiled while the program runs: see `nvrtc::Program`. Its
+//! kernels are declared without `ptx = ..`, and the compiler itself compares the declarations.
+//!
 //! # Building
 //!
 //! Nothing of CUDA is needed to build: PTX files are read by the macro, and the driver is opened
@@ -233,7 +238,9 @@ pub use gridcall_macros::AsDeviceViewMut;
 ///
 /// `#[kernel_arg(crate = path)]` names this crate where it is not `gridcall`.
 /// `#[kernel_arg(opaque)]` says that the fields are not those of the struct's counterpart, as for a
-/// union: its size and alignment are compared then, and not its fields.
+/// union: its size and alignment are compared then, and not its fields. `#[kernel_arg(name =
+/// "ns::Name")]` is what C++ calls the struct, if it is not what Rust does: for templates that are
+/// instantiated by it (`nvrtc`).
 pub use gridcall_macros::KernelArg;
 
 /// Declares CUDA kernels, and compares the declarations with the compiled kernels.
@@ -293,7 +300,8 @@ pub use gridcall_macros::KernelArg;
 ///   plain name where one entry, or one overload, fits the declaration.
 /// - `#[instances(T = { f32 => "add_f32", f64 => "add_f64" })]` on `fn add<T>(..)`: one declaration for
 ///   several entries, each checked. Without a list, the instances of a C++ template are told by
-///   the names of the entries. The handle of one is `add::load::<f32>(&ctx)?`, and takes
+///   the names of the entries; where the module is compiled while the program runs (`nvrtc`), they
+///   are listed by their types, `T = { f32, f64 }`. The handle of one is `add::load::<f32>(&ctx)?`, and takes
 ///   `add { .. }.arguments()`.
 /// - `#[block(256)]`, `#[block(16, 16)]`: the one block that the kernel works with.
 /// - `#[rank(1)]`: the number of axes that the kernel looks at. A launch along more is refused, as it

@@ -235,7 +235,7 @@ impl Signature<'_> {
         };
         quote_spanned! {ours()=>
             #(#cfgs)*
-            #[allow(deprecated, private_bounds, private_interfaces)]
+            #[allow(deprecated)]
             impl<#bound> #krate::__private::Family<#parameter> for #ident #static_ {
                 type Kernel = #kernel;
             }
