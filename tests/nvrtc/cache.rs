@@ -233,8 +233,8 @@ fn the_environment_names_the_folder() {
             .cached()
             .clone()
     };
-    let text = |path: &Path| path.to_str().unwrap().to_owned();
-    let (named_text, xdg_text) = (text(&named), text(&xdg));
+    let shown = |path: &Path| path.to_str().unwrap().to_owned();
+    let (named_text, xdg_text) = (shown(&named), shown(&xdg));
     let test = this_test!();
     if crate::support::is_child(test) {
         match env::var("EXPECTED").unwrap().as_str() {

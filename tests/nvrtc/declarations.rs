@@ -174,7 +174,7 @@ fn a_kernel_that_is_not_there_is_named() {
     );
     assert!(
         said.starts_with(
-            "smooth.cu compiles, but not with the kernels that are declared (`no_such_kernel`):"
+            "smooth.cu compiles, but has no kernel `no_such_kernel`, or more than one:"
         ),
         "{said}"
     );

@@ -82,12 +82,13 @@ fn a_template_runs_for_each_type() {
         ($($ty:ty),+) => {$({
             // SAFETY: the source above holds the kernel that is declared.
             let kernel = unsafe { scale::load_from::<$ty>(&module) }.unwrap();
-            let mut y = stream.clone_htod(&[3 as $ty; 100]).unwrap();
-            let arguments = scale { y: &mut y, by: 5 as $ty, n: 99 };
+            let [three, five, fifteen] = [3_u8, 5, 15].map(<$ty>::from);
+            let mut y = stream.clone_htod(&[three; 100]).unwrap();
+            let arguments = scale { y: &mut y, by: five, n: 99 };
             kernel.launch(&stream, cover(99), arguments.arguments()).unwrap();
             let y = stream.clone_dtoh(&y).unwrap();
-            assert_eq!(y[..99], [15 as $ty; 99]);
-            assert_eq!(y[99], 3 as $ty);
+            assert_eq!(y[..99], [fifteen; 99]);
+            assert_eq!(y[99], three);
         })+};
     }
     runs!(f32, f64, u8, i64);

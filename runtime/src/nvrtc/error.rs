@@ -58,12 +58,12 @@ pub enum CompileErrorKind {
         differences: String,
     },
     /// The source compiles, but not with a kernel that is declared.
-    #[error("{name} compiles, but not with the kernels that are declared ({kernels}):\n{}", log.trim_end())]
+    #[error("{name} compiles, but has no kernel `{kernel}`, or more than one:\n{}", log.trim_end())]
     NoKernel {
         /// The source, as the log names it.
         name: String,
-        /// Their names in C++.
-        kernels: String,
+        /// The kernel's name in C++.
+        kernel: String,
         /// What the compiler says.
         log: String,
     },

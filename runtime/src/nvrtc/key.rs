@@ -3,6 +3,7 @@
 use std::{
     env,
     ffi::OsString,
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
@@ -124,8 +125,8 @@ impl Told {
             } else if let Some(header) = value(["--pre-include", "-include"]) {
                 told.included.push(header.to_owned());
             } else if let Some(define) = value(["--define-macro", "-D"]) {
-                told.defines
-                    .push_str(&format!("#define {}\n", define.replacen('=', " ", 1)));
+                let define = define.replacen('=', " ", 1);
+                let _ = writeln!(told.defines, "#define {define}");
             } else if ["pch", "time", "options-file", "optf"]
                 .iter()
                 .any(|part| option.contains(part))

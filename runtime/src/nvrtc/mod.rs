@@ -61,6 +61,7 @@ use std::{
     ffi::OsString,
     fmt, fs,
     path::{Path, PathBuf},
+    slice,
     sync::Arc,
 };
 
@@ -414,25 +415,27 @@ impl Program {
         if let Some(log) = compile(source, own)? {
             return Ok(of_source(log));
         }
-        let compared =
-            verify::compare(kernels, |claims| compile(&with_claims(source, claims), &[]))?;
-        Ok(match compared {
-            Compared::Differ(differences) => {
-                CompileErrorKind::Declarations { name, differences }.into()
+        // One at a time, so that one which is not there hides no others.
+        let mut differences = String::new();
+        for kernel in kernels {
+            let compared = verify::compare(slice::from_ref(kernel), |claims| {
+                compile(&with_claims(source, claims), &[])
+            })?;
+            match compared {
+                Compared::Same => {}
+                Compared::Differ(found) => differences.push_str(&found),
+                Compared::Unreadable(log) => {
+                    let kernel = kernel.name.clone();
+                    return Ok(CompileErrorKind::NoKernel { name, kernel, log }.into());
+                }
             }
-            Compared::Unreadable(log) => no_kernel(name, kernels, log),
-            Compared::Same => no_kernel(name, kernels, log),
+        }
+        Ok(match differences.as_str() {
+            // What the name expressions alone were refused for.
+            "" => of_source(log),
+            _ => CompileErrorKind::Declarations { name, differences }.into(),
         })
     }
-}
-
-fn no_kernel(name: String, kernels: &[Named<'_>], log: String) -> CompileError {
-    let kernels: Vec<String> = kernels
-        .iter()
-        .map(|kernel| format!("`{}`", kernel.name))
-        .collect();
-    let kernels = kernels.join(", ");
-    CompileErrorKind::NoKernel { name, kernels, log }.into()
 }
 
 /// The claims behind the source, whose lines keep their numbers.
@@ -489,9 +492,9 @@ impl Compiled {
     #[must_use]
     pub fn lowered_name(&self, expression: &NameExpression) -> Option<&str> {
         let expression = expression.to_string();
-        let names = self.output.lowered_names.iter();
-        let mut named = names.filter(|(name, _)| *name == expression);
-        named.next().map(|(_, lowered)| lowered.as_str())
+        let told = &self.output.lowered_names;
+        let found = told.iter().find(|(name, _)| *name == expression);
+        found.map(|(_, lowered)| lowered.as_str())
     }
 
     /// Whether it was found in the cache or compiled now; and why it is not kept, if so.

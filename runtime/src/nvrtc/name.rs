@@ -191,7 +191,7 @@ mod tests {
 
     fn name<T: KernelArg>() -> String {
         let name = NameExpression::template("k").ty::<T>().text();
-        name.map_or_else(|error| error.to_string(), |name| name)
+        name.unwrap_or_else(|error| error.to_string())
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Where a module is from: so that kernels can be compared with their source when they are taken.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    ptr,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use super::{CompileError, Program};
 use crate::{declaration::Declaration, libnvrtc::LibNvrtc};
@@ -38,10 +41,8 @@ impl Origin {
             compared,
         } = &*self.0;
         let find = |compared: &[(&'static Declaration, String)]| {
-            let mut same = compared
-                .iter()
-                .filter(|(one, _)| std::ptr::eq(*one, declaration));
-            same.next().map(|(_, entry)| entry.clone())
+            let same = |(one, _): &&(&'static Declaration, String)| ptr::eq(*one, declaration);
+            compared.iter().find(same).map(|(_, entry)| entry.clone())
         };
         if let Some(entry) = find(&compared.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(entry);
