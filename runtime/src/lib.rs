@@ -351,6 +351,10 @@ mod graph;
 mod kernel;
 mod launch;
 mod layout;
+#[cfg_attr(
+    not(feature = "nvrtc"),
+    expect(dead_code, reason = "`verify!` needs less of it")
+)]
 mod libnvrtc;
 mod load;
 mod module;

@@ -42,7 +42,6 @@ pub(crate) struct LibNvrtc {
     /// The toolkit's headers beside the library.
     includes: Vec<PathBuf>,
     /// Where its file is, if that is known.
-    #[cfg_attr(not(feature = "nvrtc"), expect(dead_code))]
     location: Option<PathBuf>,
     /// Keeps the functions where they are, and what they ask for by name.
     _libraries: Vec<Library>,

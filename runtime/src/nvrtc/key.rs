@@ -127,17 +127,15 @@ impl Told {
             } else if let Some(define) = value(["--define-macro", "-D"]) {
                 let define = define.replacen('=', " ", 1);
                 let _ = writeln!(told.defines, "#define {define}");
-            } else if ["pch", "time", "options-file", "optf"]
-                .iter()
-                .any(|part| option.contains(part))
-            {
-                return Err(format!(
-                    "option `{option}` reads or writes a file of its own"
-                ));
-            } else if let Some((_, value)) = option.split_once('=')
-                && Path::new(value).is_file()
-            {
-                told.files.push(value.to_owned());
+            } else {
+                let (flag, value) = option.split_once('=').unwrap_or((option, ""));
+                let files = ["pch", "time", "options-file", "optf"];
+                if files.iter().any(|part| flag.contains(part)) {
+                    return Err(format!("option `{flag}` reads or writes a file of its own"));
+                }
+                if Path::new(value).is_file() {
+                    told.files.push(value.to_owned());
+                }
             }
         }
         Ok(told)

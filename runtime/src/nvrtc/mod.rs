@@ -10,7 +10,7 @@
 //!     safe fn scale<T>(y: &mut [T], by: T, n: u32);
 //! }
 //!
-//! let source = "
+//! const SCALE: &str = "
 //!     template <class T> __global__ void scale(T* y, T by, unsigned n) {
 //!         unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
 //!         if (i < n) y[i] *= by;
@@ -18,7 +18,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let ctx = gridcall::device(0)?;
-//! let module = Program::new(source)
+//! let module = Program::new(SCALE)
 //!     .instance::<scale, f32>()
 //!     .instance::<scale, f64>()
 //!     .load(&ctx)?;
