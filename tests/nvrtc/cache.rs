@@ -239,6 +239,10 @@ fn the_environment_names_the_folder() {
     if crate::support::is_child(test) {
         match env::var("EXPECTED").unwrap().as_str() {
             "off" => assert_eq!(compiled(), Cached::Not("the cache is off".to_owned())),
+            "nowhere" => match compiled() {
+                Cached::Not(why) => assert!(why.contains("HOME names a folder"), "{why}"),
+                other => panic!("{other:?}"),
+            },
             _ => assert_eq!(compiled(), Cached::Stored),
         }
         return;
@@ -252,6 +256,15 @@ fn the_environment_names_the_folder() {
         ("XDG_CACHE_HOME", &xdg_text),
     ]);
     assert!(!xdg.exists());
+    // Where the variable is set, the others mean nothing.
+    if env::var_os("GRIDCALL_CACHE_DIR").is_some() || cfg!(windows) {
+        return;
+    }
+    let nowhere = [("HOME", ""), ("XDG_CACHE_HOME", "relative")];
+    run(&[nowhere[0], nowhere[1], ("EXPECTED", "nowhere")]);
+    let home = [("HOME", xdg_text.as_str()), ("XDG_CACHE_HOME", "")];
+    run(&[home[0], home[1], ("EXPECTED", "stored")]);
+    assert_eq!(entries(&xdg.join(".cache/gridcall")).len(), 1);
 }
 
 /// Processes that compile, find, damage and evict in one folder: each gets the right PTX.

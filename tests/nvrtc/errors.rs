@@ -77,6 +77,11 @@ fn what_nvrtc_does_not_know_is_told() {
     nvrtc!();
     let shown = said(&program("").option("--nonsense"), "compute_75");
     assert!(shown.contains("unrecognized option --nonsense"), "{shown}");
+    let shown = said(&program("").option("-arch=sm_90"), "compute_75");
+    assert!(
+        shown.starts_with("option `-arch=sm_90`: the architecture is the device's"),
+        "{shown}"
+    );
     let shown = said(&program(""), "compute_12");
     assert!(
         shown.contains("invalid value for --gpu-architecture"),

@@ -37,6 +37,7 @@ unsafe extern "C" {
     safe fn scale<T>(y: &mut [T], by: T, n: u32);
 
     #[requires(y.len() >= n)]
+    #[name("tools::copy")]
     #[instances(T = { f32, Float4, Particle })]
     safe fn copy<T>(x: &[T], y: &mut [T], n: u32);
 }
@@ -49,9 +50,11 @@ const SCALE: &str = "
 
 const COPY: &str = "
     namespace physics { struct Particle { float x, y; int id; }; }
+    namespace tools {
     template <class T> __global__ void copy(const T* x, T* y, unsigned n) {
         unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
         if (i < n) y[i] = x[i];
+    }
     }";
 
 /// The file `particles.cu`, with its headers where it looks for them.

@@ -34,7 +34,8 @@ use sha2::{Digest, Sha256};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cache {
-    folder: Option<PathBuf>,
+    /// Or why there is none.
+    folder: Result<PathBuf, &'static str>,
     max_bytes: u64,
 }
 
@@ -56,6 +57,8 @@ const FORMAT: u32 = 1;
 const MAGIC: &[u8; 16] = b"gridcall nvrtc\0\0";
 const DIGEST: usize = 32;
 
+const OFF: &str = "the cache is off";
+
 impl Default for Cache {
     fn default() -> Cache {
         Cache {
@@ -70,7 +73,7 @@ impl Cache {
     #[must_use]
     pub fn in_folder(folder: impl Into<PathBuf>) -> Cache {
         Cache {
-            folder: Some(folder.into()),
+            folder: Ok(folder.into()),
             ..Cache::default()
         }
     }
@@ -79,7 +82,7 @@ impl Cache {
     #[must_use]
     pub fn off() -> Cache {
         Cache {
-            folder: None,
+            folder: Err(OFF),
             ..Cache::default()
         }
     }
@@ -92,13 +95,17 @@ impl Cache {
         self
     }
 
-    pub(super) fn is_off(&self) -> bool {
-        self.folder.is_none()
+    /// An error that says why, if nothing is kept.
+    pub(super) fn is_on(&self) -> Result<(), String> {
+        match self.folder {
+            Ok(_) => Ok(()),
+            Err(why) => Err(why.to_owned()),
+        }
     }
 
     /// What is kept under the key, if it is whole.
     pub(super) fn find(&self, key: &[u8; DIGEST]) -> Option<Vec<u8>> {
-        let path = self.path(key)?;
+        let path = path(self.folder.as_ref().ok()?, key);
         let bytes = fs::read(&path).ok()?;
         let payload = unwrap(key, &bytes);
         match payload {
@@ -118,9 +125,7 @@ impl Cache {
 
     /// Keeps a result under the key.
     pub(super) fn store(&self, key: &[u8; DIGEST], payload: &[u8]) -> Result<(), String> {
-        let (Some(folder), Some(path)) = (&self.folder, self.path(key)) else {
-            return Err("the cache is off".to_owned());
-        };
+        let folder = self.folder.as_ref().map_err(|why| (*why).to_owned())?;
         let bytes = wrap(key, payload);
         if bytes.len() as u64 > self.max_bytes {
             return Err(format!(
@@ -131,14 +136,9 @@ impl Cache {
         }
         let failed = |error: io::Error| format!("cannot write to {}: {error}", folder.display());
         make_folder(folder).map_err(failed)?;
-        write_whole(&path, &bytes).map_err(failed)?;
+        write_whole(&path(folder, key), &bytes).map_err(failed)?;
         self.evict(folder);
         Ok(())
-    }
-
-    fn path(&self, key: &[u8; DIGEST]) -> Option<PathBuf> {
-        let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-        Some(self.folder.as_ref()?.join(name + ".nvrtc"))
     }
 
     /// Removes the entries that were not used for the longest time, and what other processes left
@@ -179,22 +179,33 @@ impl Cache {
     }
 }
 
-fn default_folder() -> Option<PathBuf> {
+fn path(folder: &Path, key: &[u8; DIGEST]) -> PathBuf {
+    let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    folder.join(name + ".nvrtc")
+}
+
+fn default_folder() -> Result<PathBuf, &'static str> {
     if let Some(folder) = env::var_os("GRIDCALL_CACHE_DIR") {
-        return (!folder.is_empty()).then(|| PathBuf::from(folder));
+        return if folder.is_empty() {
+            Err(OFF)
+        } else {
+            Ok(PathBuf::from(folder))
+        };
     }
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let of_user = if cfg!(windows) {
-        PathBuf::from(set("LOCALAPPDATA")?)
+        set("LOCALAPPDATA").map(PathBuf::from)
     } else {
         // The XDG specification has relative paths ignored.
         let xdg = set("XDG_CACHE_HOME").map(PathBuf::from);
-        match xdg.filter(|path| path.is_absolute()) {
-            Some(xdg) => xdg,
-            None => PathBuf::from(set("HOME")?).join(".cache"),
-        }
+        xdg.filter(|path| path.is_absolute())
+            .or_else(|| Some(PathBuf::from(set("HOME")?).join(".cache")))
     };
-    Some(of_user.join("gridcall"))
+    match of_user {
+        Some(of_user) => Ok(of_user.join("gridcall")),
+        None if cfg!(windows) => Err("neither GRIDCALL_CACHE_DIR nor LOCALAPPDATA names a folder"),
+        None => Err("none of GRIDCALL_CACHE_DIR, XDG_CACHE_HOME and HOME names a folder"),
+    }
 }
 
 /// Makes a folder that nobody else writes to: what lies in it runs on the device.
@@ -321,15 +332,15 @@ mod tests {
         let long_ago = SystemTime::now() - Duration::from_secs(1_000);
         for number in 0..4 {
             cache.store(&[number; DIGEST], &payload).unwrap();
-            let path = cache.path(&[number; DIGEST]).unwrap();
-            let file = fs::File::options().append(true).open(path).unwrap();
+            let entry = path(&folder, &[number; DIGEST]);
+            let file = fs::File::options().append(true).open(entry).unwrap();
             file.set_modified(long_ago + Duration::from_secs(u64::from(number)))
                 .unwrap();
         }
         assert!(cache.find(&[0; DIGEST]).is_some());
         cache.store(&[4; DIGEST], &payload).unwrap();
         let kept: Vec<u8> = (0..5)
-            .filter(|number| cache.path(&[*number; DIGEST]).unwrap().exists())
+            .filter(|number| path(&folder, &[*number; DIGEST]).exists())
             .collect();
         assert_eq!(kept, [0, 3, 4]);
         let too_large = cache.store(&[5; DIGEST], &[0; 10_000]).unwrap_err();

@@ -95,6 +95,14 @@ pub enum CompileErrorKind {
         /// The word.
         arch: String,
     },
+    /// An option names an architecture.
+    #[error(
+        "option `{option}`: the architecture is the device's, or what `Program::compile_for` says"
+    )]
+    ArchOption {
+        /// The option.
+        option: String,
+    },
     /// NVRTC no longer compiles for the device.
     #[error(
         "NVRTC {}.{} compiles for compute capability {}.{} and later, and the device has {}.{}; install an older CUDA toolkit",

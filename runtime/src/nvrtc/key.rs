@@ -21,9 +21,7 @@ use crate::libnvrtc::{LibNvrtc, Unit};
 impl Program {
     /// The key of the unit, or why there is none.
     pub(super) fn key(&self, library: &LibNvrtc, unit: &Unit<'_>) -> Result<[u8; 32], String> {
-        if self.cache.is_off() {
-            return Err("the cache is off".to_owned());
-        }
+        self.cache.is_on()?;
         let told = Told::by(&self.options)?;
         let mut made_of = Writer::default();
         made_of.put(env!("CARGO_PKG_VERSION").as_bytes());

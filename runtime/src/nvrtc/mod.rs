@@ -254,8 +254,9 @@ impl Program {
         self.compile_by(library, &target::of(context, library)?)
     }
 
-    /// Compiles for an architecture: `compute_90`, to PTX, or `sm_90`, to PTX and machine code. No
-    /// device is needed.
+    /// Compiles for an architecture: `compute_90`, to PTX, or `sm_90`, to PTX and machine code; with
+    /// an `a` or `f` behind it for the instructions of that architecture or family alone. No device
+    /// is needed.
     ///
     /// # Errors
     ///
@@ -275,6 +276,7 @@ impl Program {
 
     fn compile_by(&self, library: &LibNvrtc, arch: &str) -> Result<Compiled, CompileError> {
         let is_real = target::is_real(arch)?;
+        target::is_no_option(&self.options)?;
         let (name, source) = self.read()?;
         let kernels = self.named()?;
         let mut name_expressions = self
@@ -418,16 +420,18 @@ impl Program {
         // One at a time, so that one which is not there hides no others.
         let mut differences = String::new();
         for kernel in kernels {
+            let declared = format!("typedef {} declared;", kernel.ty());
+            if let Some(log) = compile(&with_claims(source, &declared), &[])? {
+                let kernel = kernel.name.clone();
+                return Ok(CompileErrorKind::NoKernel { name, kernel, log }.into());
+            }
             let compared = verify::compare(slice::from_ref(kernel), |claims| {
                 compile(&with_claims(source, claims), &[])
             })?;
             match compared {
                 Compared::Same => {}
                 Compared::Differ(found) => differences.push_str(&found),
-                Compared::Unreadable(log) => {
-                    let kernel = kernel.name.clone();
-                    return Ok(CompileErrorKind::NoKernel { name, kernel, log }.into());
-                }
+                Compared::Unreadable(log) => return Ok(of_source(log)),
             }
         }
         Ok(match differences.as_str() {
@@ -464,7 +468,7 @@ struct Output {
 }
 
 impl Compiled {
-    /// The PTX.
+    /// The PTX: for cudarc, `Ptx::from_src(compiled.ptx())`.
     #[must_use]
     pub fn ptx(&self) -> &str {
         &self.output.ptx

@@ -64,6 +64,21 @@ pub(super) fn is_real(arch: &str) -> Result<bool, CompileError> {
     }
 }
 
+/// An error if an option says for which architecture to compile, beside what is said here.
+pub(super) fn is_no_option(options: &[String]) -> Result<(), CompileError> {
+    let names = |option: &&String| {
+        let option = option.trim();
+        option.starts_with("-arch") || option.starts_with("--gpu-architecture")
+    };
+    match options.iter().find(names) {
+        Some(option) => {
+            let option = option.clone();
+            Err(CompileErrorKind::ArchOption { option }.into())
+        }
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,6 +23,18 @@ pub(crate) struct Named<'a> {
     pub(crate) name: String,
 }
 
+impl Named<'_> {
+    /// The type of a pointer to the kernel.
+    pub(crate) fn ty(&self) -> String {
+        let Named { declaration, name } = self;
+        match declaration.cpp.params {
+            // Of overloads, the one that was compiled.
+            Some(params) => format!("decltype(static_cast<void (*)({params})>(&{name}))"),
+            None => format!("decltype(&{name})"),
+        }
+    }
+}
+
 /// What is said if a claim does not hold.
 pub(super) struct Claim {
     /// The declaration that makes it.
@@ -187,26 +199,16 @@ impl Writer {
         );
     }
 
-    fn kernel(&mut self, number: usize, Named { declaration, name }: &Named<'_>) {
+    fn kernel(&mut self, number: usize, named: &Named<'_>) {
         let &Declaration {
             kernel,
             file,
             line,
             params,
-            ref cpp,
             ..
-        } = *declaration;
-        let _ = match cpp.params {
-            // Of overloads, the one that was compiled.
-            Some(params) => writeln!(
-                self.text,
-                "typedef decltype(static_cast<void (*)({params})>(&{name})) gridcall_kernel_{number};"
-            ),
-            None => writeln!(
-                self.text,
-                "typedef decltype(&{name}) gridcall_kernel_{number};"
-            ),
-        };
+        } = named.declaration;
+        let ty = named.ty();
+        let _ = writeln!(self.text, "typedef {ty} gridcall_kernel_{number};");
         let place = format!("{file}:{line}");
         let subject = format!("{place}: `{kernel}` declares {} parameters", params.len());
         let claim = self.claim(subject, "the number in the source is");
