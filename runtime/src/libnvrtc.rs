@@ -201,20 +201,19 @@ impl LibNvrtc {
     }
 
     /// Has the library read and compile the unit. What it thinks of it, the program says.
-    pub(crate) fn compile(&self, unit: &Unit<'_>) -> Result<Program<'_>, Failed> {
-        let text = self.c_string("nvrtcCreateProgram", unit.text.as_bytes())?;
-        let name = self.c_string("nvrtcCreateProgram", unit.name.as_bytes())?;
+    pub(crate) fn compile(&self, unit: &Unit<'_>) -> Result<Compilation<'_>, Failed> {
+        let text = c_string("nvrtcCreateProgram", unit.text.as_bytes())?;
+        let name = c_string("nvrtcCreateProgram", unit.name.as_bytes())?;
         let of_headers = |of: fn(&(String, String)) -> &String| {
             let texts = unit.headers.iter();
-            let texts =
-                texts.map(|header| self.c_string("nvrtcCreateProgram", of(header).as_bytes()));
+            let texts = texts.map(|header| c_string("nvrtcCreateProgram", of(header).as_bytes()));
             texts.collect::<Result<Vec<CString>, Failed>>()
         };
         let names = of_headers(|(name, _)| name)?;
         let texts = of_headers(|(_, text)| text)?;
         let options = unit.options.iter();
         let options: Vec<CString> = options
-            .map(|option| self.c_string("nvrtcCompileProgram", option.as_encoded_bytes()))
+            .map(|option| c_string("nvrtcCompileProgram", option.as_encoded_bytes()))
             .collect::<Result<_, Failed>>()?;
 
         let mut handle = ptr::null_mut();
@@ -231,13 +230,13 @@ impl LibNvrtc {
             )
         };
         self.result("nvrtcCreateProgram", code)?;
-        let mut program = Program {
+        let mut program = Compilation {
             library: self,
             handle,
             succeeded: false,
         };
         for expression in unit.name_expressions {
-            let text = self.c_string("nvrtcAddNameExpression", expression.as_bytes())?;
+            let text = c_string("nvrtcAddNameExpression", expression.as_bytes())?;
             // SAFETY: the program lives and is not compiled yet; the library copies the text.
             let code = unsafe { (self.add_name_expression)(program.handle, text.as_ptr()) };
             self.result("nvrtcAddNameExpression", code)?;
@@ -270,14 +269,13 @@ impl LibNvrtc {
         let code = text.to_string_lossy().into_owned();
         Err(Failed { call, code })
     }
+}
 
-    #[expect(clippy::unused_self, reason = "reads as the other steps do")]
-    fn c_string(&self, call: &'static str, bytes: &[u8]) -> Result<CString, Failed> {
-        CString::new(bytes).map_err(|_| Failed {
-            call,
-            code: "a text holds a NUL".to_owned(),
-        })
-    }
+fn c_string(call: &'static str, bytes: &[u8]) -> Result<CString, Failed> {
+    CString::new(bytes).map_err(|_| Failed {
+        call,
+        code: "a text holds a NUL".to_owned(),
+    })
 }
 
 fn count(texts: &[CString]) -> c_int {
@@ -289,13 +287,13 @@ fn pointers(texts: &[CString]) -> Vec<*const c_char> {
 }
 
 /// What was compiled, or not.
-pub(crate) struct Program<'a> {
+pub(crate) struct Compilation<'a> {
     library: &'a LibNvrtc,
     handle: Handle,
     succeeded: bool,
 }
 
-impl Program<'_> {
+impl Compilation<'_> {
     /// Whether there is a result.
     pub(crate) fn succeeded(&self) -> bool {
         self.succeeded
@@ -321,7 +319,7 @@ impl Program<'_> {
     /// The name in the PTX of a name expression that the unit had, if it succeeded.
     pub(crate) fn lowered_name(&self, expression: &str) -> Result<String, Failed> {
         const CALL: &str = "nvrtcGetLoweredName";
-        let expression = self.library.c_string(CALL, expression.as_bytes())?;
+        let expression = c_string(CALL, expression.as_bytes())?;
         let mut name = ptr::null();
         // SAFETY: the program lives, and `name` takes the answer.
         let code =
@@ -351,7 +349,7 @@ impl Program<'_> {
     }
 }
 
-impl Drop for Program<'_> {
+impl Drop for Compilation<'_> {
     fn drop(&mut self) {
         // SAFETY: the program is not used afterwards.
         unsafe { (self.library.destroy)(&raw mut self.handle) };

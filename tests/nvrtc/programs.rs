@@ -243,6 +243,9 @@ fn lowered_names_are_told() {
     let compiled = particles(&folder)
         .name_expression(of_types.clone())
         .name_expression("physics::drift<physics::Particle>")
+        .name_expression("fill<float, 4>")
+        .instance::<fill, f32>()
+        .instance::<fill, f32>()
         .compile_for("compute_75")
         .unwrap();
     assert_eq!(

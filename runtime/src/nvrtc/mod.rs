@@ -39,8 +39,8 @@
 //! each that is taken from its module, the source is compiled with assertions about it: the type of
 //! each parameter, and size, alignment and place of each field of a struct. A declaration that
 //! differs does not load, and the error names the parameter, the field, and what the source has.
-//! Kernels that are named in advance cost nothing for it; another is compiled once more when it is
-//! taken. What cannot be taken later are instances of templates: only those that were named are in
+//! Of kernels that are named in advance this is one compilation, of another it is a second one, when
+//! it is taken. What cannot be taken later are instances of templates: only those that were named are in
 //! the module.
 //!
 //! **The result is kept on disk**, in a [`Cache`].
@@ -50,18 +50,19 @@
 //! says what was looked for.
 
 mod cache;
+mod compiled;
 mod error;
 mod includes;
 mod key;
 mod name;
 mod origin;
+mod refused;
 mod target;
 
 use std::{
     ffi::OsString,
     fmt, fs,
     path::{Path, PathBuf},
-    slice,
     sync::Arc,
 };
 
@@ -69,10 +70,13 @@ use cudarc::driver::CudaContext;
 
 pub use self::{
     cache::{Cache, Cached},
+    compiled::Compiled,
     error::{CompileError, CompileErrorKind},
     name::NameExpression,
 };
+use compiled::Output;
 pub(crate) use origin::Origin;
+use refused::refused;
 
 use crate::{
     declaration::Declaration,
@@ -80,7 +84,7 @@ use crate::{
     kernel::{Declared, Family},
     libnvrtc::{self, LibNvrtc, Unit},
     module::Module,
-    verify::{self, Compared, Named},
+    verify::{self, Named},
 };
 
 /// CUDA source, and all that it is compiled with.
@@ -279,12 +283,15 @@ impl Program {
         target::is_no_option(&self.options)?;
         let (name, source) = self.read()?;
         let kernels = self.named()?;
-        let mut name_expressions = self
-            .name_expressions
-            .iter()
-            .map(NameExpression::text)
-            .collect::<Result<Vec<String>, _>>()?;
-        name_expressions.extend(kernels.iter().map(|kernel| kernel.name.clone()));
+        let own = self.name_expressions.iter().map(NameExpression::text);
+        let own = own.collect::<Result<Vec<String>, _>>()?;
+        let declared = kernels.iter().map(|kernel| kernel.name.clone());
+        let mut name_expressions: Vec<String> = Vec::new();
+        for expression in own.iter().cloned().chain(declared) {
+            if !name_expressions.contains(&expression) {
+                name_expressions.push(expression);
+            }
+        }
         let text = match kernels.as_slice() {
             [] => source.clone(),
             kernels => with_claims(&source, &verify::claims(kernels)),
@@ -309,7 +316,8 @@ impl Program {
                 let program = library.compile(&unit)?;
                 if !program.succeeded() {
                     let log = program.log()?;
-                    return Err(self.refused(library, (&unit, &source), &kernels, arch, log)?);
+                    let own = (source.as_str(), own.as_slice());
+                    return Err(refused(library, &unit, own, &kernels, arch, log));
                 }
                 let output = Output::of(&program, &name_expressions, is_real)?;
                 let cached = key.and_then(|key| {
@@ -322,9 +330,10 @@ impl Program {
                 (output, cached.map_or_else(Cached::Not, |()| Cached::Stored))
             }
         };
-        let first = self.name_expressions.len();
-        let lowered = output.lowered_names[first..].iter();
-        let kernels = self.kernels.iter().copied();
+        let lowered = kernels.iter().filter_map(|kernel| {
+            let lowered = output.lowered_name(&kernel.name)?;
+            Some((kernel.declaration, lowered.to_owned()))
+        });
         Ok(Compiled {
             origin: Origin::new(
                 // The file may change; the module is of what it was.
@@ -336,7 +345,7 @@ impl Program {
                     ..self.clone()
                 },
                 arch,
-                kernels.zip(lowered.map(|(_, lowered)| lowered.clone())),
+                lowered,
             ),
             name,
             arch: arch.to_owned(),
@@ -385,197 +394,11 @@ impl Program {
         );
         options
     }
-
-    /// Why the compiler refused it: the source itself, or what is declared of it.
-    fn refused(
-        &self,
-        library: &LibNvrtc,
-        (unit, source): (&Unit<'_>, &str),
-        kernels: &[Named<'_>],
-        arch: &str,
-        log: String,
-    ) -> Result<CompileError, CompileError> {
-        let name = unit.name.to_owned();
-        let of_source = |log| {
-            let (name, arch) = (name.clone(), arch.to_owned());
-            CompileErrorKind::Source { name, arch, log }.into()
-        };
-        if kernels.is_empty() {
-            return Ok(of_source(log));
-        }
-        let compile = |text: &str, name_expressions: &[String]| {
-            let program = library.compile(&Unit {
-                text,
-                name_expressions,
-                ..*unit
-            })?;
-            let log = (!program.succeeded()).then(|| program.log());
-            log.transpose().map_err(CompileError::from)
-        };
-        // The log of what the user wrote, without anything of ours.
-        let own = &unit.name_expressions[..self.name_expressions.len()];
-        if let Some(log) = compile(source, own)? {
-            return Ok(of_source(log));
-        }
-        // One at a time, so that one which is not there hides no others.
-        let mut differences = String::new();
-        for kernel in kernels {
-            let declared = format!("typedef {} declared;", kernel.ty());
-            if let Some(log) = compile(&with_claims(source, &declared), &[])? {
-                let kernel = kernel.name.clone();
-                return Ok(CompileErrorKind::NoKernel { name, kernel, log }.into());
-            }
-            let compared = verify::compare(slice::from_ref(kernel), |claims| {
-                compile(&with_claims(source, claims), &[])
-            })?;
-            match compared {
-                Compared::Same => {}
-                Compared::Differ(found) => differences.push_str(&found),
-                Compared::Unreadable(log) => return Ok(of_source(log)),
-            }
-        }
-        Ok(match differences.as_str() {
-            // What the name expressions alone were refused for.
-            "" => of_source(log),
-            _ => CompileErrorKind::Declarations { name, differences }.into(),
-        })
-    }
 }
 
 /// The claims behind the source, whose lines keep their numbers.
 fn with_claims(source: &str, claims: &str) -> String {
     format!("{source}\n#line 1 \"declarations\"\n{claims}")
-}
-
-/// A program that is compiled.
-#[derive(Clone)]
-pub struct Compiled {
-    name: String,
-    arch: String,
-    output: Output,
-    cached: Cached,
-    origin: Origin,
-}
-
-/// What the compiler gives.
-#[derive(Clone)]
-struct Output {
-    ptx: String,
-    cubin: Option<Vec<u8>>,
-    log: String,
-    /// Name expressions in order, and the names in the PTX.
-    lowered_names: Vec<(String, String)>,
-}
-
-impl Compiled {
-    /// The PTX: for cudarc, `Ptx::from_src(compiled.ptx())`.
-    #[must_use]
-    pub fn ptx(&self) -> &str {
-        &self.output.ptx
-    }
-
-    /// The machine code, if the architecture is a real one (`sm_90`).
-    #[must_use]
-    pub fn cubin(&self) -> Option<&[u8]> {
-        self.output.cubin.as_deref()
-    }
-
-    /// The architecture that it is compiled for, as NVRTC's option names it.
-    #[must_use]
-    pub fn arch(&self) -> &str {
-        &self.arch
-    }
-
-    /// The compiler's warnings, each with file and line; empty if there are none.
-    #[must_use]
-    pub fn log(&self) -> &str {
-        &self.output.log
-    }
-
-    /// The name in the PTX of a name expression that the program had; none for another.
-    #[must_use]
-    pub fn lowered_name(&self, expression: &NameExpression) -> Option<&str> {
-        let expression = expression.to_string();
-        let told = &self.output.lowered_names;
-        let found = told.iter().find(|(name, _)| *name == expression);
-        found.map(|(_, lowered)| lowered.as_str())
-    }
-
-    /// Whether it was found in the cache or compiled now; and why it is not kept, if so.
-    #[must_use]
-    pub fn cached(&self) -> &Cached {
-        &self.cached
-    }
-
-    /// Loads it in a context.
-    ///
-    /// # Errors
-    ///
-    /// If the driver refuses it.
-    pub fn load(&self, context: &Arc<CudaContext>) -> Result<Module, LoadError> {
-        let name = format!("the PTX of {}", self.name);
-        let Output { ptx, cubin, .. } = &self.output;
-        Module::from_nvrtc(context, &name, ptx, cubin.as_deref(), self.origin.clone())
-    }
-}
-
-impl fmt::Debug for Compiled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Compiled")
-            .field("name", &self.name)
-            .field("arch", &self.arch)
-            .field("cached", &self.cached)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Output {
-    fn of(
-        program: &libnvrtc::Program<'_>,
-        name_expressions: &[String],
-        is_real: bool,
-    ) -> Result<Output, CompileError> {
-        let lowered_names = name_expressions.iter().map(|expression| {
-            let lowered = program.lowered_name(expression)?;
-            Ok((expression.clone(), lowered))
-        });
-        Ok(Output {
-            ptx: program.ptx()?,
-            cubin: is_real.then(|| program.cubin()).transpose()?,
-            log: program.log()?,
-            lowered_names: lowered_names.collect::<Result<_, CompileError>>()?,
-        })
-    }
-
-    fn write(&self) -> Vec<u8> {
-        let mut writer = cache::Writer::default();
-        writer.put(self.ptx.as_bytes());
-        writer.put(self.cubin.as_deref().unwrap_or_default());
-        writer.put(self.log.as_bytes());
-        for (expression, lowered) in &self.lowered_names {
-            writer.put(expression.as_bytes());
-            writer.put(lowered.as_bytes());
-        }
-        writer.0
-    }
-
-    fn read(bytes: &[u8]) -> Option<Output> {
-        let mut reader = cache::Reader(bytes);
-        let ptx = reader.text()?;
-        let cubin = reader.take()?;
-        let cubin = (!cubin.is_empty()).then(|| cubin.to_vec());
-        let log = reader.text()?;
-        let mut lowered_names = Vec::new();
-        while !reader.0.is_empty() {
-            lowered_names.push((reader.text()?, reader.text()?));
-        }
-        Some(Output {
-            ptx,
-            cubin,
-            log,
-            lowered_names,
-        })
-    }
 }
 
 /// The folder of a source.
