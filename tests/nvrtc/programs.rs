@@ -288,6 +288,36 @@ fn a_real_architecture_has_machine_code() {
 }
 
 #[test]
+fn machine_code_runs() {
+    nvrtc!();
+    let device = device!();
+    if device.name().unwrap().contains("emulated") {
+        println!("not run, as an emulator runs no machine code");
+        return;
+    }
+    let (major, minor) = device.compute_capability().unwrap();
+    let compiled = Program::new(SCALE)
+        .instance::<scale, f32>()
+        .cache(Cache::off())
+        .compile_for(&format!("sm_{}", major * 10 + minor))
+        .unwrap();
+    let module = compiled.load(&device).unwrap();
+    // SAFETY: the source above holds the kernel that is declared.
+    let kernel = unsafe { scale::load_from::<f32>(&module) }.unwrap();
+    let stream = device.default_stream();
+    let mut y = stream.clone_htod(&[3.0_f32; 100]).unwrap();
+    let arguments = scale {
+        y: &mut y,
+        by: 5.0,
+        n: 100,
+    };
+    kernel
+        .launch(&stream, cover(100), arguments.arguments())
+        .unwrap();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), [15.0; 100]);
+}
+
+#[test]
 fn the_device_decides_the_architecture() {
     nvrtc!();
     let device = device!();
