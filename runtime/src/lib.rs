@@ -161,6 +161,9 @@
 //! on, and of graphs of them: an error of the kernel itself is then returned by its own launch, with its declaration,
 //! shape and arguments.
 //!
+//! With the feature `nvrtc`, `GRIDCALL_NVRTC` names its library where the system does not find it, and
+//! `GRIDCALL_CACHE_DIR` the folder for what it compiled.
+//!
 //! # Features
 //!
 //! None is on by default.

@@ -159,7 +159,7 @@ impl Reader<'_> {
             let shown = path.as_os_str().as_encoded_bytes();
             self.digest.update(shown.len().to_le_bytes());
             self.digest.update(shown);
-            let Ok(text) = fs::read(&path) else {
+            let Some(text) = contents(&path)? else {
                 self.digest.update([0]);
                 continue;
             };
@@ -170,6 +170,19 @@ impl Reader<'_> {
             self.unread.push((text, folder));
         }
         Ok(())
+    }
+}
+
+/// What is in a file; none if there is none that can be read.
+///
+/// What only looks like the name of a header may be that of a device, or of a file of gigabytes.
+fn contents(path: &Path) -> Result<Option<Vec<u8>>, String> {
+    const LARGE: u64 = 64 << 20;
+    match fs::metadata(path) {
+        Err(_) => Ok(None),
+        Ok(about) if about.is_dir() => Ok(None),
+        Ok(about) if about.is_file() && about.len() <= LARGE => Ok(fs::read(path).ok()),
+        Ok(_) => Err(format!("{} is named, and is no header", path.display())),
     }
 }
 
@@ -392,6 +405,8 @@ mod tests {
             ),
             ("#if __has_include(OTHER)\n#endif", "OTHER"),
             ("const char* made = __TIME__;", "__TIME__"),
+            #[cfg(unix)]
+            ("#define SOURCE \"/dev/zero\"", "/dev/zero is named"),
         ] {
             let said = folder.fingerprint(text).unwrap_err();
             assert!(said.contains(part), "{said}");
