@@ -36,7 +36,7 @@ pack() {
     done
 }
 
-build test --package gridcall-tests --test launch --test buffer --test graph --test interop --no-run | pack
+build test --package gridcall-tests --test launch --test buffer --test graph --test interop --test nvrtc --no-run | pack
 build build --workspace --bins --examples | pack
 cp tests/run.sh "$bundle/run.sh"
 

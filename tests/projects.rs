@@ -58,6 +58,7 @@ impl Project {
             .env_remove("RUSTFLAGS")
             .env_remove("DOCS_RS")
             .env_remove("GRIDCALL_SIGNATURES_ONLY")
+            .env_remove("NVCC")
             .envs(variables.iter().copied())
             .output()
             .unwrap();
@@ -229,6 +230,134 @@ fn a_build_script_may_write_the_ptx() {
     project.builds(".", &["check"], &[]);
     project.write("relu.ptx", &ptx("rectify"));
     project.fails(".", &["check"], &[], "no entry `relu`");
+}
+
+/// The crate `examples/build-script`, without the emulator.
+fn with_build_script(name: &str) -> Project {
+    let project = Project::new(name);
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/build-script");
+    for path in [
+        "build.rs",
+        "src/main.rs",
+        "kernels/saxpy.cu",
+        "include/scale.cuh",
+    ] {
+        project.write(path, &fs::read_to_string(example.join(path)).unwrap());
+    }
+    let more = format!("[dependencies]\n{}[workspace]", gridcall("gridcall"));
+    project.write("Cargo.toml", &manifest(name, "2024", &more));
+    project
+}
+
+/// nvcc, or the end of the test where there is none.
+macro_rules! nvcc {
+    () => {
+        match env::var("NVCC") {
+            Ok(nvcc) => nvcc,
+            Err(_) => {
+                let required =
+                    env::var_os("GRIDCALL_VERIFY").is_some_and(|value| value == "require");
+                assert!(!required, "NVCC must name nvcc");
+                let said = "a test of build scripts: SKIPPED, as NVCC names no nvcc\n";
+                let _ = std::io::Write::write_all(&mut std::io::stderr(), said.as_bytes());
+                return;
+            }
+        }
+    };
+}
+
+#[test]
+fn a_build_script_that_runs_nvcc_follows_every_change() {
+    let nvcc = nvcc!();
+    let with_nvcc = [("NVCC", nvcc.as_str())];
+    let project = with_build_script("nvcc");
+    let read = |path: &str| fs::read_to_string(project.root.join(path)).unwrap();
+    let built = || project.builds(".", &["check"], &with_nvcc);
+    let refused = |text: &str| project.fails(".", &["check"], &with_nvcc, text);
+    built();
+
+    let renamed = "no entry `saxpy` in ";
+    for (path, from, to, text) in [
+        (
+            "kernels/saxpy.cu",
+            "float a",
+            "double a",
+            "`a`, of `saxpy` is `f32`",
+        ),
+        (
+            "kernels/saxpy.cu",
+            "y[i] +=",
+            "y[j] +=",
+            "error: identifier \"j\" is undefined",
+        ),
+        (
+            "include/scale.cuh",
+            "#pragma once",
+            "#define saxpy renamed",
+            renamed,
+        ),
+        (
+            "build.rs",
+            "[&str; 4] = [",
+            "[&str; 5] = [\"-Dsaxpy=renamed\", ",
+            renamed,
+        ),
+    ] {
+        let before = read(path);
+        assert!(before.contains(from), "{path}");
+        project.write(path, &before.replace(from, to));
+        refused(text);
+        project.write(path, &before);
+        built();
+    }
+    let flags = [with_nvcc[0], ("NVCC_APPEND_FLAGS", "-Dsaxpy=renamed")];
+    project.fails(".", &["check"], &flags, renamed);
+    built();
+
+    // Nothing of a kernel that is removed is left.
+    let source = read("kernels/saxpy.cu");
+    project.write("kernels/other.cu", &source);
+    project.remove("kernels/saxpy.cu");
+    refused("/kernels/saxpy.ptx");
+    project.remove("kernels/other.cu");
+    refused("there is no .cu file in kernels");
+    project.write("kernels/saxpy.cu", &source);
+    built();
+}
+
+#[test]
+fn a_build_script_without_nvcc_says_so() {
+    let nvcc = nvcc!();
+    let project = with_build_script("without-nvcc");
+    let paths = env::var_os("PATH").unwrap();
+    let paths = env::split_paths(&paths).filter(|folder| !folder.join("nvcc").is_file());
+    let paths = env::join_paths(paths).unwrap().into_string().unwrap();
+    let without = [
+        ("PATH", paths.as_str()),
+        ("CUDA_PATH", ""),
+        ("CUDA_HOME", ""),
+    ];
+    let only = [
+        without[0],
+        without[1],
+        without[2],
+        ("GRIDCALL_SIGNATURES_ONLY", "1"),
+    ];
+    let with = [("NVCC", nvcc.as_str())];
+    let missing = "no nvcc to compile kernels/*.cu: install the CUDA toolkit";
+
+    project.fails(".", &["check"], &without, missing);
+    project.builds(".", &["check"], &only);
+    project.fails(".", &["check"], &without, missing);
+    // What was compiled once is not used for what cannot be compiled now.
+    project.builds(".", &["check"], &with);
+    project.write(
+        "kernels/saxpy.cu",
+        "extern \"C\" __global__ void saxpy(int changed) {}",
+    );
+    project.fails(".", &["check"], &without, missing);
+    project.builds(".", &["check"], &only);
+    project.fails(".", &["check"], &with, "`saxpy`");
 }
 
 #[test]

@@ -46,7 +46,11 @@ case ${1-} in
         run tests/buffer
         run tests/graph
         run tests/interop
+        # Says of each test that it is skipped where there is no NVRTC.
+        run tests/nvrtc
         for example in examples/*; do
+            # The one that needs more than a driver.
+            [ "$example" = examples/08-nvrtc ] && [ -z "${GRIDCALL_NVRTC-}${CUDA_PATH-}${CUDA_HOME-}" ] && continue
             run "$example"
         done
         ;;

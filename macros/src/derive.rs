@@ -4,10 +4,11 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
 
+use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Data, DataEnum, DataStruct, DeriveInput, Fields, Generics, Ident, Index, Member,
-    Path, Type,
+    Attribute, Data, DataEnum, DataStruct, DeriveInput, Fields, Generics, Ident, Index, LitStr,
+    Member, Path, Type,
 };
 
 use crate::describe;
@@ -19,11 +20,12 @@ use crate::value;
 /// `#[derive(KernelArg)]`.
 pub(crate) fn kernel_arg(input: &DeriveInput) -> TokenStream {
     let mut report = Report::default();
-    let krate = crate_path(&input.attrs, "kernel_arg", &mut report);
+    let options = Options::read(&input.attrs, &mut report);
+    let krate = &options.krate;
     let repr = Repr::read(&input.attrs, &mut report);
     let body = match &input.data {
-        Data::Struct(data) => of_struct(input, data, &repr, &krate, &mut report),
-        Data::Enum(data) => of_enum(input, data, &repr, &krate, &mut report),
+        Data::Struct(data) => of_struct(input, data, &repr, &options, &mut report),
+        Data::Enum(data) => of_enum(input, data, &repr, &options, &mut report),
         Data::Union(data) => {
             report.error(
                 data.union_token,
@@ -42,7 +44,7 @@ pub(crate) fn kernel_arg(input: &DeriveInput) -> TokenStream {
     // the trait asks, and would give one here.
     if !owns_memory(&input.data) {
         let never = quote_spanned! {ours()=> loop {} };
-        out.extend(implementation(input, &krate, &[], &never, &never));
+        out.extend(implementation(input, krate, &[], &never, &never));
     }
     out
 }
@@ -80,13 +82,14 @@ fn of_struct(
     input: &DeriveInput,
     data: &DataStruct,
     repr: &Repr,
-    krate: &Path,
+    options: &Options,
     report: &mut Report,
 ) -> Option<TokenStream> {
     check_struct(input, data, repr, report);
     if !report.is_empty() {
         return None;
     }
+    let krate = &options.krate;
     let is_generic = !input.generics.params.is_empty();
     let fields: Vec<Field> = members(&data.fields)
         .zip(types(&data.fields))
@@ -97,11 +100,16 @@ fn of_struct(
         [only] if repr.transparent => only.layout.clone(),
         _ => layout(&input.ident, is_generic, &fields, krate),
     };
-    let layout = if is_opaque(&input.attrs) {
-        quote_spanned! {at(&input.ident)=> #layout.opaque() }
-    } else {
-        layout
+    let opaque = options
+        .opaque
+        .then(|| quote_spanned! {at(&input.ident)=> .opaque() });
+    let name = match &options.name {
+        Some(name) => Some(name.value()),
+        // What is passed as its field is called as that; of a template, the name is not all.
+        None => (!repr.transparent && !is_generic).then(|| unraw(&input.ident)),
     };
+    let name = name.map(|name| quote_spanned! {at(&input.ident)=> .named(#name) });
+    let layout = quote_spanned! {at(&input.ident)=> #layout #opaque #name };
     let writes = fields.iter().map(|Field { member, write, .. }| {
         quote_spanned! {ours()=>
             #write(&self.#member, to.add(::core::mem::offset_of!(Self, #member)));
@@ -234,9 +242,10 @@ fn of_enum(
     input: &DeriveInput,
     data: &DataEnum,
     repr: &Repr,
-    krate: &Path,
+    options: &Options,
     report: &mut Report,
 ) -> Option<TokenStream> {
+    let krate = &options.krate;
     let name = &input.ident;
     if let Some(variant) = data
         .variants
@@ -262,7 +271,11 @@ fn of_enum(
     let integer = repr.integer.as_ref().filter(|_| report.is_empty())?;
     let integer = Ident::new(&integer.to_string(), ours());
     let integer = quote_spanned! {ours()=> ::core::primitive::#integer };
-    let layout = quote_spanned! {ours()=> <#integer as #krate::KernelArg>::LAYOUT };
+    let named = options
+        .name
+        .as_ref()
+        .map(|name| quote_spanned! {ours()=> .named(#name) });
+    let layout = quote_spanned! {ours()=> <#integer as #krate::KernelArg>::LAYOUT #named };
     let write = quote_spanned! {ours()=>
         let value = *self as #integer;
         unsafe { <#integer as #krate::KernelArg>::write(&value, to) }
@@ -428,7 +441,7 @@ fn view(
     methods: impl FnOnce(&Path, &TokenStream, &Member, &Ident) -> TokenStream,
 ) -> TokenStream {
     let mut report = Report::default();
-    let krate = crate_path(&input.attrs, "view", &mut report);
+    let krate = crate_of_view(&input.attrs, &mut report);
     let field = wrapped(input, name, &mut report);
     let Some((field, ty)) = field.filter(|_| report.is_empty()) else {
         return report.into_tokens(&[]);
@@ -529,48 +542,64 @@ fn types(fields: &Fields) -> impl Iterator<Item = &Type> {
     fields.iter().map(|field| &field.ty)
 }
 
-/// `gridcall`, or the path in `#[attribute(crate = path)]`.
-fn crate_path(attrs: &[Attribute], attribute: &str, report: &mut Report) -> Path {
-    let mut krate: Path = syn::parse_quote!(::gridcall);
-    for attr in attrs.iter().filter(|attr| attr.path().is_ident(attribute)) {
-        let read = attr.parse_nested_meta(|meta| {
-            if meta.path.is_ident("crate") {
-                krate = meta.value()?.call(Path::parse_mod_style)?;
-                Ok(())
-            } else if attribute == "kernel_arg" && meta.path.is_ident("opaque") {
-                Ok(())
-            } else if attribute == "kernel_arg" {
-                let message = "the options are `kernel_arg(crate = path)`, and `kernel_arg(opaque)` \
-                               for a struct whose fields are not those of its counterpart";
-                Err(syn::Error::new_spanned(&meta.path, message))
-            } else {
-                let message = format!("the only option is `{attribute}(crate = path)`");
-                Err(syn::Error::new_spanned(&meta.path, message))
-            }
-        });
-        report.note(read);
-    }
-    krate
+/// What stands in `#[kernel_arg(..)]`.
+struct Options {
+    krate: Path,
+    /// Whether the struct stands for one of other fields, such as a union.
+    opaque: bool,
+    /// What C++ calls the struct, if it is not what Rust does.
+    name: Option<LitStr>,
 }
 
-/// `#[kernel_arg(opaque)]`: the struct stands for one of other fields, such as a union.
-fn is_opaque(attrs: &[Attribute]) -> bool {
-    let mut opaque = false;
-    for attr in attrs
-        .iter()
-        .filter(|attr| attr.path().is_ident("kernel_arg"))
-    {
-        // What is wrong in it was reported where the crate's path was read.
-        let _ = attr.parse_nested_meta(|meta| {
-            if meta.path.is_ident("opaque") {
-                opaque = true;
-            } else if let Ok(value) = meta.value() {
-                value.call(Path::parse_mod_style)?;
+impl Options {
+    fn read(attrs: &[Attribute], report: &mut Report) -> Options {
+        let mut options = Options {
+            krate: syn::parse_quote!(::gridcall),
+            opaque: false,
+            name: None,
+        };
+        nested(attrs, "kernel_arg", report, |meta| {
+            if meta.path.is_ident("crate") {
+                options.krate = meta.value()?.call(Path::parse_mod_style)?;
+            } else if meta.path.is_ident("opaque") {
+                options.opaque = true;
+            } else if meta.path.is_ident("name") {
+                options.name = Some(meta.value()?.parse()?);
+            } else {
+                let message = "the options are `kernel_arg(crate = path)`, `kernel_arg(name = \"ns::Name\")` for \
+                               what C++ calls the struct, and `kernel_arg(opaque)` for a struct \
+                               whose fields are not those of its counterpart";
+                return Err(syn::Error::new_spanned(&meta.path, message));
             }
             Ok(())
         });
+        options
     }
-    opaque
+}
+
+/// `gridcall`, or the path in `#[view(crate = path)]`.
+fn crate_of_view(attrs: &[Attribute], report: &mut Report) -> Path {
+    let mut krate: Path = syn::parse_quote!(::gridcall);
+    nested(attrs, "view", report, |meta| {
+        if meta.path.is_ident("crate") {
+            krate = meta.value()?.call(Path::parse_mod_style)?;
+            return Ok(());
+        }
+        let message = "the only option is `view(crate = path)`";
+        Err(syn::Error::new_spanned(&meta.path, message))
+    });
+    krate
+}
+
+fn nested(
+    attrs: &[Attribute],
+    attribute: &str,
+    report: &mut Report,
+    mut read: impl FnMut(ParseNestedMeta) -> syn::Result<()>,
+) {
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident(attribute)) {
+        report.note(attr.parse_nested_meta(&mut read));
+    }
 }
 
 #[cfg(test)]

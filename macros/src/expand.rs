@@ -16,7 +16,7 @@ mod symbol;
 use gridcall_ptx as ptx;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
-use syn::{Attribute, Path};
+use syn::{Attribute, Path, Type};
 
 use crate::artifact::{Artifact, Place};
 use crate::kernel::{Kernel, Outline, unraw};
@@ -41,6 +41,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) entries: Vec<(&'a ptx::Entry, bool)>,
     /// Whether the program names the module when it runs.
     pub(crate) later: bool,
+    /// The type that it is an instance for, if its name does not say that.
+    pub(crate) instance: Option<&'a Type>,
     /// What the witnesses found, unless the crate is built with signatures only.
     pub(crate) heard: Heard,
     /// The variables that the kernel uses, in each image: the name, whether uses are ordered, and

@@ -22,6 +22,8 @@ use crate::witness::{name, rust};
 /// A generic declaration, as it was written.
 pub(crate) struct Family {
     attrs: Vec<Attribute>,
+    /// `#[name(..)]`: of instances whose entries are not named.
+    name: Option<Attribute>,
     signature: Signature,
     form: Form,
     /// The type parameter.
@@ -33,7 +35,7 @@ pub(crate) struct Family {
 /// One type and its entry.
 pub(crate) struct Instance {
     pub(crate) ty: Type,
-    entry: Option<LitStr>,
+    pub(crate) entry: Option<LitStr>,
 }
 
 /// The one type parameter of a signature, if it has one and nothing else.
@@ -69,6 +71,10 @@ impl Family {
             instances = report.note(read_instances(attr, &parameter));
         }
         Family {
+            name: attrs
+                .iter()
+                .find(|attr| attr.path().is_ident("name"))
+                .cloned(),
             // Docs and the like belong to what users see.
             attrs: attrs
                 .iter()
@@ -153,8 +159,9 @@ impl Family {
             }
         }
         let mut attrs = self.attrs.clone();
-        if let Some(entry) = &instance.entry {
-            attrs.push(syn::parse_quote! { #[name(#entry)] });
+        match &instance.entry {
+            Some(entry) => attrs.push(syn::parse_quote! { #[name(#entry)] }),
+            None => attrs.extend(self.name.clone()),
         }
         let public = syn::Visibility::Public(Token![pub](ours()));
         kernel::read(attrs, public, signature, self.form, Report::default())

@@ -1,6 +1,7 @@
 //! The stages of `#[kernel]`, one after the other.
 
 use proc_macro2::TokenStream;
+use syn::Type;
 
 use crate::artifact::{self, Cuda, Found};
 use crate::check;
@@ -136,7 +137,7 @@ fn one(parsed: Parsed, files: &Files<'_>) -> Items {
     }
     let expanded = kernel.and_then(|kernel| {
         check::alone(&kernel, &mut report);
-        whole(&outline, &kernel, files, &mut report)
+        whole(&outline, &kernel, None, files, &mut report)
     });
     expanded.unwrap_or_else(|| {
         let mut visible = report.into_tokens(&outline.attrs.cfgs);
@@ -169,7 +170,8 @@ fn all_instances(
         check::alone(&kernel, report);
         // What is wrong in one may be wrong in all, and is said once.
         let mut of_instance = Report::default();
-        let items = whole(&outline, &kernel, files, &mut of_instance);
+        let by = instance.entry.is_none().then_some(&instance.ty);
+        let items = whole(&outline, &kernel, by, files, &mut of_instance);
         report.extend(of_instance);
         instances.extend(items.map(|items| expand::Instance {
             ty: instance.ty,
@@ -186,9 +188,11 @@ fn all_instances(
     })
 }
 
+/// All of a kernel; of an instance whose entry is not named, also the type that it is for.
 fn whole(
     outline: &Outline,
     kernel: &Kernel,
+    instance: Option<&Type>,
     files: &Files<'_>,
     report: &mut Report,
 ) -> Option<Items> {
@@ -232,6 +236,7 @@ fn whole(
             entry: entries.first().map(|&(entry, _)| entry),
             entries,
             later: matches!(found, Found::Later),
+            instance,
             heard,
             touches,
             ordered: &files.ordered,

@@ -89,6 +89,17 @@ pub struct Cpp {
     pub params: Option<&'static str>,
     /// The file that declares it, as the declaration names it.
     pub source: Option<&'static str>,
+    /// The type that its template is instantiated by, if the name does not say it.
+    pub instance: Option<Instance>,
+}
+
+/// The type of an instance. Made by `#[kernel]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Instance {
+    /// The type, as declared.
+    pub ty: &'static str,
+    /// How CUDA passes it by value, if it does.
+    pub layout: Option<ArgLayout>,
 }
 
 impl Declaration {

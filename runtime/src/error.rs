@@ -222,6 +222,10 @@ pub enum LoadErrorKind {
         /// What was expected there, and what to do if that is known.
         message: String,
     },
+    /// The source could not be compiled, or a declaration is not that of its kernel.
+    #[cfg(feature = "nvrtc")]
+    #[error("{0}")]
+    Nvrtc(crate::nvrtc::CompileError),
     /// The driver refused a module.
     #[error("the driver cannot load {module}: {code}{log}{hint}")]
     Module {
@@ -275,6 +279,14 @@ impl LoadError {
     #[must_use]
     pub fn kind(&self) -> &LoadErrorKind {
         &self.0
+    }
+}
+
+#[cfg(feature = "nvrtc")]
+impl From<crate::nvrtc::CompileError> for LoadError {
+    #[cold]
+    fn from(error: crate::nvrtc::CompileError) -> LoadError {
+        LoadErrorKind::Nvrtc(error).into()
     }
 }
 

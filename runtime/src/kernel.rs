@@ -74,6 +74,11 @@ impl Safety for Unsafe {
 }
 
 /// A declaration. Implemented by `#[kernel]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not one declared kernel",
+    label = "not a kernel",
+    note = "of a kernel that is declared for several types, name one: `instance::<{Self}, f32>()`"
+)]
 pub trait Declared {
     /// [`Safe`] or [`Unsafe`].
     type Safety: Safety;
@@ -90,6 +95,17 @@ pub trait Declared {
 
     /// The kernel and where it is loaded.
     fn cell() -> &'static KernelCell;
+}
+
+/// A generic declaration, and its instance for a type. Implemented by `#[kernel]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not declared for several types",
+    label = "no instance for `{T}`",
+    note = "a kernel that is declared for its types alone is added by `kernel::<{Self}>()`"
+)]
+pub trait Family<T> {
+    /// The declaration of the instance.
+    type Kernel: Declared;
 }
 
 /// The arguments of one launch. Implemented by `#[kernel]`.

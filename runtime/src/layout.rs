@@ -19,6 +19,8 @@ pub struct ArgLayout {
     /// The scalar or vector that it is, by Rust's name for scalars and CUDA's for vectors; of an
     /// array, its elements' kind. Empty for a struct and for what is not known.
     pub kind: &'static str,
+    /// What C++ calls a struct. Empty where that is not known.
+    pub name: &'static str,
     /// The fields of a struct.
     pub fields: &'static [Field],
 }
@@ -80,6 +82,7 @@ impl ArgLayout {
             class,
             has_pointer: false,
             kind,
+            name: "",
             fields: &[],
         }
     }
@@ -103,6 +106,7 @@ impl ArgLayout {
             class,
             has_pointer: false,
             kind,
+            name: "",
             fields: &[],
         }
     }
@@ -115,6 +119,7 @@ impl ArgLayout {
             class: Class::Bytes,
             has_pointer: false,
             kind,
+            name: "",
             fields: &[],
         }
     }
@@ -134,6 +139,7 @@ impl ArgLayout {
             class: Class::Bytes,
             has_pointer: element.has_pointer,
             kind: element.kind,
+            name: "",
             fields: element.fields,
         }
     }
@@ -145,6 +151,12 @@ impl ArgLayout {
             fields: &[],
             ..self
         }
+    }
+
+    /// The same by the name that C++ has for it.
+    #[must_use]
+    pub const fn named(self, name: &'static str) -> ArgLayout {
+        ArgLayout { name, ..self }
     }
 
     /// The layout of a `#[repr(C)]` struct: its fields in order, with the place that Rust gives
@@ -211,6 +223,7 @@ impl ArgLayout {
             class: Class::Bytes,
             has_pointer,
             kind: "",
+            name: "",
             fields,
         }
     }

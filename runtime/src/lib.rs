@@ -171,6 +171,9 @@
 //! on, and of graphs of them: an error of the kernel itself is then returned by its own launch, with its declaration,
 //! shape and arguments.
 //!
+//! With the feature `nvrtc`, `GRIDCALL_NVRTC` names its library where the system does not find it, and
+//! `GRIDCALL_CACHE_DIR` the folder for what it compiled.
+//!
 //! # Features
 //!
 //! None is on by default.
@@ -178,12 +181,18 @@
 //! - `emulator`: where [`device`] finds no GPU, the program runs on `gridcall-emulator` (Linux).
 //! - `half`, `num-complex`, `float8`: those crates' types as scalars and elements.
 //! - `dlpack`: tensors of other libraries through DLPack.
+//! - `nvrtc`: kernels from CUDA source that is compiled while the program runs, by NVRTC.
 //! - `pyo3`: arrays of Python libraries as arguments of functions that are exported to Python, and
 //!   tensors that such functions return.
 //! - `candle`: candle's tensors as arguments, in its custom ops and outside. candle links the driver
 //!   and needs the CUDA toolkit to build.
 //! - `tracing`, `nvtx`: spans and ranges around loads and launches.
 //! - `tch`: tch's tensors as arguments. tch links PyTorch's libraries.
+//!
+//! # Kernels from source
+//!
+//! With the feature `nvrtc`, CUDA source is compiled while the program runs: see `nvrtc::Program`. Its
+//! kernels are declared without `ptx = ..`, and the compiler itself compares the declarations.
 //!
 //! # Building
 //!
@@ -242,7 +251,9 @@ pub use gridcall_macros::AsDeviceViewMut;
 ///
 /// `#[kernel_arg(crate = path)]` names this crate where it is not `gridcall`.
 /// `#[kernel_arg(opaque)]` says that the fields are not those of the struct's counterpart, as for a
-/// union: its size and alignment are compared then, and not its fields.
+/// union: its size and alignment are compared then, and not its fields. `#[kernel_arg(name =
+/// "ns::Name")]` is what C++ calls the struct, if it is not what Rust does: for templates that are
+/// instantiated by it (`nvrtc`).
 pub use gridcall_macros::KernelArg;
 
 /// Declares CUDA kernels, and compares the declarations with the compiled kernels.
@@ -302,7 +313,8 @@ pub use gridcall_macros::KernelArg;
 ///   plain name where one entry, or one overload, fits the declaration.
 /// - `#[instances(T = { f32 => "add_f32", f64 => "add_f64" })]` on `fn add<T>(..)`: one declaration for
 ///   several entries, each checked. Without a list, the instances of a C++ template are told by
-///   the names of the entries. The handle of one is `add::load::<f32>(&ctx)?`, and takes
+///   the names of the entries; where the module is compiled while the program runs (`nvrtc`), they
+///   are listed by their types, `T = { f32, f64 }`. The handle of one is `add::load::<f32>(&ctx)?`, and takes
 ///   `add { .. }.arguments()`.
 /// - `#[block(256)]`, `#[block(16, 16)]`: the one block that the kernel works with.
 /// - `#[rank(1)]`: the number of axes that the kernel looks at. A launch along more is refused, as it
@@ -358,8 +370,15 @@ mod graph;
 mod kernel;
 mod launch;
 mod layout;
+#[cfg_attr(
+    not(feature = "nvrtc"),
+    expect(dead_code, reason = "`verify!` needs less of it")
+)]
+mod libnvrtc;
 mod load;
 mod module;
+#[cfg(feature = "nvrtc")]
+pub mod nvrtc;
 mod occupancy;
 mod params;
 mod pointer;
@@ -419,9 +438,11 @@ pub mod __private {
         counterpart::{
             Counterpart, CounterpartField, LayoutOf, NoLayout, check_access, check_fields,
         },
-        declaration::{Cpp, Declaration, Image, Param, Pass, StaticDeclaration, Touch, Variant},
+        declaration::{
+            Cpp, Declaration, Image, Instance, Param, Pass, StaticDeclaration, Touch, Variant,
+        },
         describe::Arrays,
-        kernel::{Arguments, Declared, NoView},
+        kernel::{Arguments, Declared, Family, NoView},
         layout::{
             ArgLayout, Class, Expected, Field as ArgField, Places, check_element, check_layout,
             check_safe, check_symbol, size_and_align,

@@ -1,6 +1,6 @@
 //! Modules that are known only when the program runs, and the kernels declared without `ptx = ..`.
 
-use std::{fmt, fs, path::Path, sync::Arc};
+use std::{borrow::Cow, fmt, fs, path::Path, sync::Arc};
 
 use cudarc::driver::CudaContext;
 use gridcall_ptx as ptx;
@@ -46,14 +46,17 @@ use crate::{
 /// # }
 /// ```
 ///
-/// What NVRTC makes is PTX: `Module::from_ptx(&ctx,
-/// &cudarc::nvrtc::compile_ptx(source)?.to_src())`.
+/// CUDA source that is compiled while the program runs, by NVRTC, gives one too: see `gridcall::nvrtc`
+/// (feature `nvrtc`), which has the compiler itself compare the declarations.
 pub struct Module {
     loaded: Arc<load::Module>,
     context: Arc<CudaContext>,
     name: String,
     /// What it holds, if it is PTX.
     text: Option<Text>,
+    /// What it was compiled from, if that was done here.
+    #[cfg(feature = "nvrtc")]
+    origin: Option<crate::nvrtc::Origin>,
 }
 
 struct Text {
@@ -120,6 +123,32 @@ impl Module {
             }
             _ => None,
         };
+        Module::loaded(context, name, image, text)
+    }
+
+    /// Loads what NVRTC made: the machine code if there is some, else the PTX, which tells of the
+    /// kernels in both cases.
+    #[cfg(feature = "nvrtc")]
+    pub(crate) fn from_nvrtc(
+        context: &Arc<CudaContext>,
+        name: &str,
+        ptx: &str,
+        cubin: Option<&[u8]>,
+        origin: crate::nvrtc::Origin,
+    ) -> Result<Module, LoadError> {
+        let text = Some(Text::read(name, ptx)?);
+        let image = cubin.unwrap_or(ptx.as_bytes());
+        let mut module = Module::loaded(context, name, image, text)?;
+        module.origin = Some(origin);
+        Ok(module)
+    }
+
+    fn loaded(
+        context: &Arc<CudaContext>,
+        name: &str,
+        image: &[u8],
+        text: Option<Text>,
+    ) -> Result<Module, LoadError> {
         let driver = enter(context)?;
         let _range = trace::compile(name, context);
         let loaded = load::Module::load(driver, context, image).map_err(|refused| {
@@ -140,6 +169,8 @@ impl Module {
             context: context.clone(),
             name: name.to_owned(),
             text,
+            #[cfg(feature = "nvrtc")]
+            origin: None,
         })
     }
 
@@ -158,8 +189,9 @@ impl Module {
 
     /// The kernel of a declaration, if the module holds it.
     pub(crate) fn kernel(&self, declaration: &'static Declaration) -> Result<Loaded, LoadError> {
+        let entry = self.entry(declaration)?;
         let mut found = Found {
-            entry: declaration.entry,
+            entry: &entry,
             path: &self.name,
             reqntid: None,
             maxntid: None,
@@ -170,12 +202,12 @@ impl Module {
         let touches: Vec<Touch<'_>>;
         match &self.text {
             Some(text) => {
-                let entry = text.check(&self.name, declaration).map_err(|message| {
-                    LoadErrorKind::Mismatch {
+                let entry = text
+                    .check(&self.name, declaration, &entry)
+                    .map_err(|message| LoadErrorKind::Mismatch {
                         kernel: declaration.kernel,
                         message,
-                    }
-                })?;
+                    })?;
                 found.reqntid = entry.directives().reqntid();
                 found.maxntid = entry.directives().maxntid();
                 found.needs = text.needs(entry, declaration.needs);
@@ -225,6 +257,36 @@ impl Module {
         enter(&self.context)?;
         let (module, symbol) = (self.loaded.clone(), declaration.symbol);
         LoadedSymbol::from_module(declaration, &self.context, module, symbol, &self.name)
+    }
+
+    /// The name of a declaration's kernel in the module. Where the source is known, the compiler
+    /// tells it, and compares the declaration.
+    #[cfg_attr(
+        not(feature = "nvrtc"),
+        expect(
+            clippy::unused_self,
+            clippy::unnecessary_wraps,
+            reason = "there is no source"
+        )
+    )]
+    fn entry(&self, declaration: &'static Declaration) -> Result<Cow<'static, str>, LoadError> {
+        #[cfg(feature = "nvrtc")]
+        if let Some(origin) = &self.origin {
+            let entry = origin.entry(declaration).map_err(LoadErrorKind::Nvrtc)?;
+            let text = self.text.as_ref();
+            if text.is_some_and(|text| text.module.entry(&entry).is_none()) {
+                // The source has the kernel, so it is a template.
+                let message = format!(
+                    "{} has no `{entry}`, as nobody asked for that instance; add the kernel to the program before \
+                     it is compiled, by `kernel` or `instance`",
+                    self.name
+                );
+                let kernel = declaration.kernel;
+                return Err(LoadErrorKind::Mismatch { kernel, message }.into());
+            }
+            return Ok(Cow::Owned(entry));
+        }
+        Ok(Cow::Borrowed(declaration.entry))
     }
 
     /// Of what is not text, the driver alone tells the parameters.
@@ -303,11 +365,16 @@ impl Text {
     }
 
     /// Compares a declaration with its entry, as the macro does.
-    fn check(&self, name: &str, declaration: &Declaration) -> Result<&ptx::Entry, String> {
+    fn check(
+        &self,
+        name: &str,
+        declaration: &Declaration,
+        entry: &str,
+    ) -> Result<&ptx::Entry, String> {
         let entry = self
             .module
-            .entry(declaration.entry)
-            .ok_or_else(|| self.no_entry(name, declaration.entry))?;
+            .entry(entry)
+            .ok_or_else(|| self.no_entry(name, entry))?;
         check_count(name, declaration, entry)?;
         for (index, (param, declared)) in declaration.params.iter().zip(entry.params()).enumerate()
         {

@@ -83,6 +83,7 @@ macro_rules! pointer {
                     class: Class::Integer,
                     has_pointer: true,
                     kind: "pointer",
+                    name: "",
                     fields: &[],
                 };
 

@@ -68,6 +68,7 @@ unsafe impl<T, const N: usize> KernelArg for Strided<T, N> {
         // Of an array that the launch describes and acquires.
         has_pointer: false,
         kind: "",
+        name: "",
         fields: &[],
     };
 

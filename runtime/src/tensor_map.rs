@@ -118,6 +118,7 @@ unsafe impl KernelArg for Descriptor {
         // Of an array that the launch describes and acquires.
         has_pointer: false,
         kind: "",
+        name: "",
         fields: &[],
     };
 

@@ -110,6 +110,7 @@ unsafe impl KernelArg for Object {
         // Of an array that the launch describes and acquires.
         has_pointer: false,
         kind: "u64",
+        name: "",
         fields: &[],
     };
 

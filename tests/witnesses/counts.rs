@@ -78,6 +78,7 @@ fn declare(kernel: String, params: Vec<Param>, line: u32) -> &'static Declaratio
             name: kernel,
             params: None,
             source: Some("witnesses/signatures.cu"),
+            instance: None,
         },
         statics_mut: &[],
     }))

@@ -223,18 +223,9 @@ impl Subject<'_> {
     /// How a parameter is passed, with the layout of its type where it has one.
     fn pass(&self, index: usize, param: &Param) -> TokenStream {
         let krate = self.krate;
-        let layout = |ty: &Type| {
-            quote_spanned! {ours()=>
-                {
-                    #[allow(unused_imports)]
-                    use #krate::__private::NoLayout as _;
-                    #krate::__private::LayoutOf::<#ty>::LAYOUT
-                }
-            }
-        };
         let (elem, written) = match &param.taken {
             Taken::Value { ty, .. } => {
-                let layout = layout(ty);
+                let layout = self.layout_of(ty);
                 return quote_spanned! {ours()=> #krate::__private::Pass::Value(#layout) };
             }
             Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
@@ -259,7 +250,7 @@ impl Subject<'_> {
                 };
             }
         };
-        let layout = layout(elem);
+        let layout = self.layout_of(elem);
         let read_only = self.heard.read_only.get(index).copied().unwrap_or(false);
         quote_spanned! {ours()=>
             #krate::__private::Pass::Array {
@@ -267,6 +258,18 @@ impl Subject<'_> {
                 read_only: #read_only,
                 size: ::core::mem::size_of::<#elem>(),
                 element: #layout,
+            }
+        }
+    }
+
+    /// The layout of a type, if it has one.
+    fn layout_of(&self, ty: &Type) -> TokenStream {
+        let krate = self.krate;
+        quote_spanned! {ours()=>
+            {
+                #[allow(unused_imports)]
+                use #krate::__private::NoLayout as _;
+                #krate::__private::LayoutOf::<#ty>::LAYOUT
             }
         }
     }
@@ -286,8 +289,19 @@ impl Subject<'_> {
                 .and_then(|(_, params)| params.as_ref()),
         );
         let source = option(self.heard.source.as_ref());
+        let instance = match self.instance {
+            Some(ty) => {
+                let (shown, layout) = (describe::ty(ty), self.layout_of(ty));
+                quote_spanned! {ours()=>
+                    ::core::option::Option::Some(#krate::__private::Instance { ty: #shown, layout: #layout })
+                }
+            }
+            None => quote_spanned! {ours()=> ::core::option::Option::None },
+        };
         quote_spanned! {ours()=>
-            #krate::__private::Cpp { name: #name, params: #params, source: #source }
+            #krate::__private::Cpp {
+                name: #name, params: #params, source: #source, instance: #instance,
+            }
         }
     }
 }

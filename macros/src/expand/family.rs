@@ -235,6 +235,11 @@ impl Signature<'_> {
         };
         quote_spanned! {ours()=>
             #(#cfgs)*
+            #[allow(deprecated)]
+            impl<#bound> #krate::__private::Family<#parameter> for #ident #static_ {
+                type Kernel = #kernel;
+            }
+            #(#cfgs)*
             #[allow(dead_code, deprecated)]
             impl #ident #static_ {
                 #load

@@ -7,14 +7,16 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use super::nvrtc::{Nvrtc, toolkits};
+use crate::libnvrtc::{self, Failed, LibNvrtc, Unit, toolkits};
 
 /// Compiles a text whose includes lie in `folder`; none if it compiles, else what the compiler
 /// says.
 ///
 /// NVRTC knows no host headers, so what it cannot find nvcc is asked for as well.
 pub(super) fn compile(text: &str, folder: &Path) -> Result<Option<String>, String> {
-    let by_nvrtc = Nvrtc::open().map(|nvrtc| nvrtc.compile(text, folder));
+    let by_nvrtc = LibNvrtc::open()
+        .ok()
+        .map(|nvrtc| by_nvrtc(nvrtc, text, folder));
     match (by_nvrtc, nvcc()) {
         (Some(Ok(Some(log))), Some(nvcc))
             if log.contains("could not open source file") || log.contains("nvrtc: error") =>
@@ -33,7 +35,32 @@ pub(super) fn compile(text: &str, folder: &Path) -> Result<Option<String>, Strin
 
 /// Whether there is one of the two.
 pub(super) fn is_found() -> bool {
-    Nvrtc::open().is_some() || nvcc().is_some()
+    LibNvrtc::open().is_ok() || nvcc().is_some()
+}
+
+fn by_nvrtc(nvrtc: &LibNvrtc, text: &str, folder: &Path) -> Result<Option<String>, String> {
+    let mut options = vec!["--std=c++17".into(), "--device-int128".into()];
+    options.push(libnvrtc::include_path(folder));
+    options.extend(
+        nvrtc
+            .toolkit_includes()
+            .iter()
+            .map(|path| libnvrtc::include_path(path)),
+    );
+    // Beside this file the compiler looks for what is included, and not where the process runs.
+    let name = folder.join("gridcall_verify.cu");
+    let unit = Unit {
+        name: &name.to_string_lossy(),
+        text,
+        options: &options,
+        headers: &[],
+        name_expressions: &[],
+    };
+    let said = nvrtc.compile(&unit).and_then(|program| {
+        let log = (!program.succeeded()).then(|| program.log());
+        log.transpose()
+    });
+    said.map_err(|Failed { call, code }| format!("{call} failed: {code}"))
 }
 
 fn nvcc() -> Option<PathBuf> {

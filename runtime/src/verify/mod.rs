@@ -6,7 +6,6 @@
 
 mod compiler;
 mod log;
-mod nvrtc;
 mod source;
 
 use std::{
@@ -17,6 +16,8 @@ use std::{
 };
 
 use crate::{declaration::Declaration, kernel::Declared};
+
+pub(crate) use source::Named;
 
 /// Compares declared kernels with their CUDA source by the CUDA compiler, in a test.
 ///
@@ -148,24 +149,58 @@ fn check_source(path: &Path, declarations: &[&Declaration]) -> Result<Checked, S
         return Err(format!("there is no {}", path.display()));
     }
     let folder = path.parent().unwrap_or(Path::new("."));
-    let mut rest = declarations.to_vec();
+    let kernels: Vec<Named<'_>> = declarations
+        .iter()
+        .map(|declaration| Named {
+            declaration,
+            name: declaration.cpp.name.to_owned(),
+        })
+        .collect();
+    let compared = compare(&kernels, |claims| {
+        let text = format!("#include \"{}\"{claims}", path.display());
+        compiler::compile(&text, folder)
+    });
+    match compared {
+        Ok(Compared::Same) => Ok(Checked::Differences(String::new())),
+        Ok(Compared::Differ(differences)) => Ok(Checked::Differences(differences)),
+        Ok(Compared::Unreadable(log)) => {
+            Err(format!("{} does not compile:\n{log}", path.display()))
+        }
+        Err(why) => Ok(Checked::NoCompiler(why)),
+    }
+}
+
+/// What a compiler thinks of declarations.
+pub(crate) enum Compared {
+    Same,
+    /// What differs, each on a line of its own.
+    Differ(String),
+    /// The source does not compile, or not with these kernels; the compiler's log.
+    Unreadable(String),
+}
+
+/// Has `compile` compile the source with claims behind it, which are given; it answers the log if
+/// that does not compile.
+pub(crate) fn compare<E>(
+    kernels: &[Named<'_>],
+    mut compile: impl FnMut(&str) -> Result<Option<String>, E>,
+) -> Result<Compared, E> {
+    let mut rest = kernels.to_vec();
     let mut differences = String::new();
     loop {
-        let unit = source::unit(path, &rest);
-        let log = match compiler::compile(&unit.text, folder) {
-            Ok(None) => break,
-            Ok(Some(log)) => log,
-            Err(why) => return Ok(Checked::NoCompiler(why)),
+        let claims = source::claims(&rest);
+        let Some(log) = compile(&claims.text)? else {
+            break;
         };
         let failed = log::failed(&log);
         if failed.is_empty() || log::has_others(&log) {
-            return Err(format!("{} does not compile:\n{log}", path.display()));
+            return Ok(Compared::Unreadable(log));
         }
         let mut last = "";
         let mut wrong = Vec::new();
         for log::Failure { claim, actual } in failed {
-            let Some(claim) = unit.claims.get(claim) else {
-                return Err(format!("{} does not compile:\n{log}", path.display()));
+            let Some(claim) = claims.claims.get(claim) else {
+                return Ok(Compared::Unreadable(log));
             };
             // What is no array is not one of other elements, too.
             if claim.subject != last {
@@ -181,5 +216,15 @@ fn check_source(path: &Path, declarations: &[&Declaration]) -> Result<Checked, S
         let mut number = 0..;
         rest.retain(|_| !number.next().is_some_and(|number| wrong.contains(&number)));
     }
-    Ok(Checked::Differences(differences))
+    Ok(if differences.is_empty() {
+        Compared::Same
+    } else {
+        Compared::Differ(differences)
+    })
+}
+
+/// The claims as text, to stand behind a source.
+#[cfg(feature = "nvrtc")]
+pub(crate) fn claims(kernels: &[Named<'_>]) -> String {
+    source::claims(kernels).text
 }

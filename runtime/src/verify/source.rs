@@ -3,17 +3,36 @@
 //! Each claim is an instance of a template that fails to compile where it does not hold, and whose
 //! first argument is its number: so that a compiler's words lead back to the claim.
 
-use std::{fmt::Write, path::Path};
+use std::fmt::Write;
 
 use crate::{
     declaration::{Declaration, Param, Pass},
     layout::{ArgLayout, Field},
 };
 
-/// A text for the compiler, and what its claims say.
-pub(super) struct Unit {
+/// A text to stand behind the source, and what its claims say.
+pub(super) struct Claims {
     pub(super) text: String,
     pub(super) claims: Vec<Claim>,
+}
+
+/// A declaration, and its kernel's name in C++.
+#[derive(Clone)]
+pub(crate) struct Named<'a> {
+    pub(crate) declaration: &'a Declaration,
+    pub(crate) name: String,
+}
+
+impl Named<'_> {
+    /// The type of a pointer to the kernel.
+    pub(crate) fn ty(&self) -> String {
+        let Named { declaration, name } = self;
+        match declaration.cpp.params {
+            // Of overloads, the one that was compiled.
+            Some(params) => format!("decltype(static_cast<void (*)({params})>(&{name}))"),
+            None => format!("decltype(&{name})"),
+        }
+    }
 }
 
 /// What is said if a claim does not hold.
@@ -56,6 +75,9 @@ template <class T, count N> struct element<T[N]> : element<T> {};
 template <class T> struct pointee { static constexpr bool value = false; typedef T type; };
 template <class T> struct pointee<T*> { static constexpr bool value = true; typedef T type; };
 template <class T> struct pointee<T&> { static constexpr bool value = true; typedef T type; };
+template <bool...> struct any { static constexpr bool value = false; };
+template <bool... More> struct any<true, More...> { static constexpr bool value = true; };
+template <bool... More> struct any<false, More...> : any<More...> {};
 template <class T> struct is_const { static constexpr bool value = false; };
 template <class T> struct is_const<const T> { static constexpr bool value = true; };
 template <class T> struct is_const<const volatile T> { static constexpr bool value = true; };
@@ -92,14 +114,14 @@ template <count Claim, count Actual, count Expected> struct equal {
     static_assert(Actual == Expected, \"gridcall\");
 };
 template <count Claim, class Actual, class... Accepted> struct type {
-    static_assert((accepts<typename element<Actual>::type, Accepted>::value || ...), \"gridcall\");
+    static_assert(any<accepts<typename element<Actual>::type, Accepted>::value...>::value, \"gridcall\");
 };
 template <count Claim, class Actual, class... Accepted> struct elements {
     typedef typename plain<typename pointee<Actual>::type>::type T;
     static constexpr bool is_void = same<T, void>::value;
     typedef typename element<T>::type E;
-    static_assert(is_void || (accepts<E, Accepted>::value || ...)
-        || (same<typename component<E>::type, Accepted>::value || ...), \"gridcall\");
+    static_assert(any<is_void, accepts<E, Accepted>::value...,
+        same<typename component<E>::type, Accepted>::value...>::value, \"gridcall\");
 };
 template <count Claim, class Actual> struct array {
     static_assert(pointee<Actual>::value, \"gridcall\");
@@ -131,20 +153,19 @@ typedef nothing e5m2_type;
 }
 ";
 
-/// The text that compiles if the declarations are those of `source`.
-pub(super) fn unit(source: &Path, declarations: &[&Declaration]) -> Unit {
+/// The text that compiles behind a source if the declarations are those of its kernels.
+pub(super) fn claims(kernels: &[Named<'_>]) -> Claims {
     let mut writer = Writer {
         declaration: 0,
-        text: String::new(),
+        text: TEMPLATES.to_owned(),
         claims: Vec::new(),
         fields: 0,
     };
-    let _ = writeln!(writer.text, "#include \"{}\"{TEMPLATES}", source.display());
-    for (number, declaration) in declarations.iter().enumerate() {
+    for (number, kernel) in kernels.iter().enumerate() {
         writer.declaration = number;
-        writer.kernel(number, declaration);
+        writer.kernel(number, kernel);
     }
-    Unit {
+    Claims {
         text: writer.text,
         claims: writer.claims,
     }
@@ -178,27 +199,16 @@ impl Writer {
         );
     }
 
-    fn kernel(&mut self, number: usize, declaration: &Declaration) {
+    fn kernel(&mut self, number: usize, named: &Named<'_>) {
         let &Declaration {
             kernel,
             file,
             line,
             params,
-            ref cpp,
             ..
-        } = declaration;
-        let name = cpp.name;
-        let _ = match cpp.params {
-            // Of overloads, the one that was compiled.
-            Some(params) => writeln!(
-                self.text,
-                "typedef decltype(static_cast<void (*)({params})>(&{name})) gridcall_kernel_{number};"
-            ),
-            None => writeln!(
-                self.text,
-                "typedef decltype(&{name}) gridcall_kernel_{number};"
-            ),
-        };
+        } = named.declaration;
+        let ty = named.ty();
+        let _ = writeln!(self.text, "typedef {ty} gridcall_kernel_{number};");
         let place = format!("{file}:{line}");
         let subject = format!("{place}: `{kernel}` declares {} parameters", params.len());
         let claim = self.claim(subject, "the number in the source is");

@@ -1,0 +1,3 @@
+#ifndef EVERY
+#define EVERY 2
+#endif
