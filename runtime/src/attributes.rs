@@ -316,8 +316,8 @@ impl Needs {
 pub(crate) struct Examined<'a, 'e> {
     pub(crate) attributes: &'a Attributes<'e>,
     pub(crate) dims: Dims,
-    /// Whether the grid may be made larger.
-    pub(crate) covers: bool,
+    /// Along how many axes the grid covers something, and may be made larger; none if it is exact.
+    pub(crate) covered: Option<usize>,
     /// Whether nobody vouches for this launch.
     pub(crate) safe: bool,
     /// The stream's.
@@ -340,7 +340,7 @@ pub(crate) fn examine(
     let cluster = cluster_of(kernel, attributes)?;
     if let Some(cluster) = cluster {
         check_cluster(kernel, cluster)?;
-        dims.grid = grid_of_clusters(kernel, dims.grid, cluster, examined.covers)?;
+        dims.grid = grid_of_clusters(kernel, dims.grid, cluster, examined.covered)?;
     }
     if dims.is_empty() {
         return Ok(dims);
@@ -484,11 +484,11 @@ fn grid_of_clusters(
     kernel: &Loaded,
     grid: Grid,
     cluster: Cluster,
-    covers: bool,
+    covered: Option<usize>,
 ) -> Result<Grid, LaunchErrorKind> {
     let blocks = [grid.x, grid.y, grid.z];
     let each = [cluster.x, cluster.y, cluster.z];
-    if !covers {
+    let Some(covered) = covered else {
         if blocks
             .iter()
             .zip(each)
@@ -497,10 +497,14 @@ fn grid_of_clusters(
             return Err(AttributeError::NotOfClusters { grid, cluster }.into());
         }
         return Ok(grid);
-    }
+    };
     let mut whole = [0; 3];
     let axes = [Axis::X, Axis::Y, Axis::Z];
     for (index, axis) in axes.into_iter().enumerate() {
+        // More blocks along it would run the same threads once more.
+        if index >= covered && each[index] > 1 {
+            return Err(AttributeError::ClusterNotCovered { cluster, axis }.into());
+        }
         let rounded = u64::from(blocks[index]).next_multiple_of(u64::from(each[index]));
         let limit = kernel.limits.grid[index];
         whole[index] = u32::try_from(rounded)

@@ -338,7 +338,7 @@ pub(crate) fn resolve_examined<D: Declared>(
     let examined = Examined {
         attributes: &launch.attributes,
         dims: resolve::<D>(kernel, *launch)?,
-        covers: launch.covers(),
+        covered: launch.covered(),
         safe: D::Safety::SAFE,
         context: stream.context().cu_ctx(),
     };

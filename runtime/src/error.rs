@@ -681,6 +681,16 @@ pub enum AttributeError {
         /// The cluster.
         cluster: Cluster,
     },
+    /// A cluster has several blocks along an axis that the launch does not cover.
+    #[error(
+        "a cluster of {cluster} has several blocks along {axis}, which the launch does not cover: they would run the same threads again; cover an extent along {axis} too, or give the grid by `Launch::new`"
+    )]
+    ClusterNotCovered {
+        /// The cluster.
+        cluster: Cluster,
+        /// The first such axis.
+        axis: Axis,
+    },
     /// The device cannot run one cluster.
     #[error(
         "no cluster of {cluster} blocks of {} threads and {shared_mem_bytes} bytes of dynamic shared memory fits this device; make the cluster, the block or shared memory smaller",

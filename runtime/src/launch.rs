@@ -247,7 +247,7 @@ impl<'e> Launch<'e> {
     }
 
     /// The same launch in clusters of so many blocks (compute capability 9.0). [`cover`] makes its
-    /// grid of whole clusters then.
+    /// grid of whole clusters then, along the axes that it covers.
     ///
     /// More than 8 blocks, which not every device can run, are opted in to by the launch itself. A
     /// kernel that is declared `#[cluster(..)]` or compiled with `__cluster_dims__` is always
@@ -370,10 +370,14 @@ impl Launch<'_> {
         self.shared_mem_bytes
     }
 
-    /// Whether the number of its blocks follows from an extent.
+    /// Along how many axes the number of its blocks follows from an extent, if it does.
     #[inline(always)]
-    pub(crate) fn covers(&self) -> bool {
-        !matches!(self.shape, Shape::Exact(_))
+    pub(crate) fn covered(&self) -> Option<usize> {
+        match self.shape {
+            Shape::Cover { rank, .. } => Some(rank),
+            Shape::Stride(_) => Some(1),
+            Shape::Exact(_) => None,
+        }
     }
 }
 

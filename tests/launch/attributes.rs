@@ -57,6 +57,14 @@ unsafe extern "C" {
     safe fn any_cluster(y: &mut [i32]);
 }
 
+#[kernel(ptx = "../kernels/vector.ptx")]
+unsafe extern "C" {
+    /// y ← y · a
+    #[rank(1)]
+    #[requires(y.len() >= n)]
+    safe fn scale(y: &mut [f32], a: f32, n: i32);
+}
+
 #[kernel(ptx = "../kernels/dependent.ptx")]
 unsafe extern "C" {
     /// y ← 1, 2, .. after so many nanoseconds
@@ -366,6 +374,31 @@ fn a_cluster_has_the_shape_it_was_asked_for() {
     // The contract sees the grid that is launched.
     let error = cluster_shape_2_2(&stream, cover((5, 2)).block(1), &mut out).unwrap_err();
     assert!(error.to_string().contains("grid is (6, 2, 1)"), "{error}");
+}
+
+#[test]
+fn a_cluster_makes_no_blocks_along_an_axis_that_is_not_covered() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.default_stream();
+    let mut y = stream.clone_htod(&[3.0_f32; 600]).unwrap();
+    for (launch, cluster, axis) in [
+        (cover(600), Cluster::from((1, 2)), 'y'),
+        (stride(600), Cluster::from((2, 1, 2)), 'z'),
+    ] {
+        assert_eq!(
+            attribute(scale(&stream, launch.cluster(cluster), &mut y, 2.0, 600)),
+            format!(
+                "a cluster of {cluster} has several blocks along {axis}, which the launch does not cover: they \
+                 would run the same threads again; cover an extent along {axis} too, or give the grid by \
+                 `Launch::new`"
+            )
+        );
+    }
+    let mut out = stream.alloc_zeros::<u32>(4 * 8).unwrap();
+    attribute(cluster_shape_2_2(&stream, cover(2).block(1), &mut out));
+    scale(&stream, cover(600).cluster(2), &mut y, 2.0, 600).unwrap();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), [6.0; 600]);
 }
 
 #[test]
