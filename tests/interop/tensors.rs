@@ -2,7 +2,7 @@
 
 use gridcall::{
     BorrowedTensor, Buffer, Order, Pinned, Tensor, TypedTensor, cover,
-    cudarc::driver::DevicePtr,
+    cudarc::driver::{DevicePtr, sys},
     dlpack::dlpark::ffi::{DLDataType, DLDevice, DLDeviceType, DLTensor},
 };
 
@@ -354,6 +354,24 @@ fn given(address: u64, device_type: DLDeviceType, shape: &mut [i64]) -> DLTensor
         strides: std::ptr::null_mut(),
         byte_offset: 0,
     }
+}
+
+#[test]
+fn a_buffer_is_handed_on_whatever_context_is_current() {
+    let device = device!();
+    let (ours, theirs) = (device.default_stream(), device.new_stream().unwrap());
+    let mut buffer = Buffer::from_slice(&ours, &ramp(256)).unwrap();
+    slow_add(&theirs, (1, 256), &mut buffer, 1.0, LONG).unwrap();
+    // SAFETY: every call that needs a context makes its own current.
+    unsafe { sys::cuCtxSetCurrent(std::ptr::null_mut()) }
+        .result()
+        .unwrap();
+    let mut tensor = buffer.into_tensor(&[256]).unwrap();
+    scale(&ours, cover(256), &mut tensor, 2.0, 256).unwrap();
+    let mut out = ours.alloc_zeros::<f32>(256).unwrap();
+    copy(&ours, cover(256), &tensor, &mut out, 256).unwrap();
+    let expected: Vec<f32> = ramp(256).iter().map(|x| (x + 1.0) * 2.0).collect();
+    assert_eq!(ours.clone_dtoh(&out).unwrap(), expected);
 }
 
 #[test]

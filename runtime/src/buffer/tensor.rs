@@ -2,7 +2,7 @@
 
 use gridcall_view::{AsDeviceViewMut, Element, ForeignStream, Order, Tensor};
 
-use super::Buffer;
+use super::{Buffer, memory::enter};
 use crate::ViewError;
 
 impl<T: Element + Send + Sync> Buffer<T> {
@@ -32,6 +32,7 @@ impl<T: Element + Send + Sync> Buffer<T> {
         let view = self.describe_mut()?;
         let (pointer, place) = (view.pointer(), view.place());
         let stream = self.stream().clone();
+        let _current = enter(&stream)?;
         self.acquire_mut((&*stream).into())?.finish()?;
         // SAFETY: the buffer holds its stream, and the tensor holds the buffer.
         let order = Order::Stream(unsafe { ForeignStream::from_raw(stream.cu_stream().cast()) });
