@@ -19,6 +19,13 @@ pub(crate) struct Code(pub(crate) c_uint);
 impl Code {
     pub(crate) const SUCCESS: Code = Code(0);
     pub(crate) const NOT_READY: Code = Code(600);
+    pub(crate) const CAPTURED_EVENT: Code = Code(907);
+
+    /// Whether a stream that is being captured, perhaps on another thread, kept the driver from
+    /// answering.
+    pub(crate) fn is_of_capture(self) -> bool {
+        (900..=908).contains(&self.0)
+    }
 }
 
 type Handle = *mut c_void;
@@ -45,6 +52,7 @@ pub(crate) struct Driver {
     pub(crate) event_record: unsafe extern "C" fn(Handle, Handle) -> Code,
     pub(crate) event_query: unsafe extern "C" fn(Handle) -> Code,
     pub(crate) event_destroy: unsafe extern "C" fn(Handle) -> Code,
+    pub(crate) thread_exchange_stream_capture_mode: unsafe extern "C" fn(*mut c_uint) -> Code,
     get_error_name: unsafe extern "C" fn(Code, *mut *const c_char) -> Code,
     get_error_string: unsafe extern "C" fn(Code, *mut *const c_char) -> Code,
     /// Keeps the functions where they are; none in tests.
@@ -118,6 +126,7 @@ fn open() -> Result<Driver, ViewError> {
         event_record: function!(b"cuEventRecord"),
         event_query: function!(b"cuEventQuery"),
         event_destroy: function!(b"cuEventDestroy_v2"),
+        thread_exchange_stream_capture_mode: function!(b"cuThreadExchangeStreamCaptureMode"),
         get_error_name: function!(b"cuGetErrorName"),
         get_error_string: function!(b"cuGetErrorString"),
         _library: Some(library),

@@ -6,7 +6,7 @@
 
 use std::{
     cell::RefCell,
-    ffi::c_void,
+    ffi::{c_uint, c_void},
     ptr,
     sync::{Mutex, PoisonError},
     thread,
@@ -117,11 +117,18 @@ impl Event {
     }
 
     /// Whether nothing is left to wait for. An event that fails is done too: its context is
-    /// broken, and nothing runs there any more.
+    /// broken, and nothing runs there any more. Where a capture keeps the driver from telling, it
+    /// is not.
     pub(crate) fn is_done(&self) -> bool {
-        let Ok(driver) = driver() else { return true };
+        !matches!(self.query(), code if code == Code::NOT_READY || code.is_of_capture())
+    }
+
+    fn query(&self) -> Code {
+        let Ok(driver) = driver() else {
+            return Code::SUCCESS;
+        };
         // SAFETY: the event is ours and its context pinned.
-        unsafe { (driver.event_query)(self.raw) != Code::NOT_READY }
+        unsafe { (driver.event_query)(self.raw) }
     }
 
     /// Runs `call` while the event's context is current, or without, if that is gone.
@@ -141,13 +148,18 @@ impl Event {
         }
     }
 
-    /// Sleeps until the event is done: at first for moments, at last for milliseconds.
-    pub(crate) fn wait(&self) {
+    /// Sleeps until the event is done: at first for moments, at last for milliseconds. False if
+    /// that is never told, as it was recorded into a capture.
+    pub(crate) fn wait(&self) -> bool {
         let mut nap = Duration::from_micros(20);
         while !self.is_done() {
+            if self.query() == Code::CAPTURED_EVENT {
+                return false;
+            }
             thread::sleep(nap);
             nap = (nap * 2).min(Duration::from_millis(2));
         }
+        true
     }
 }
 
@@ -241,6 +253,22 @@ pub(crate) fn note_joined(launch: u64, stream: Raw) {
         }
         scratch.joined.push(stream.0.addr());
     });
+}
+
+/// Runs `call`, which looks at events, so that it disturbs no capture on another thread.
+pub(crate) fn relaxed<R>(call: impl FnOnce() -> R) -> R {
+    /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
+    const RELAXED: c_uint = 2;
+    let Ok(driver) = driver() else { return call() };
+    let mut mode = RELAXED;
+    // SAFETY: `mode` gives the mode and takes the former.
+    let relaxed = unsafe { (driver.thread_exchange_stream_capture_mode)(&raw mut mode) };
+    let result = call();
+    if relaxed == Code::SUCCESS {
+        // SAFETY: the mode was this thread's before.
+        unsafe { (driver.thread_exchange_stream_capture_mode)(&raw mut mode) };
+    }
+    result
 }
 
 /// Waits for all that runs in a context, where events have failed. A failure means that nothing

@@ -6,9 +6,11 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    thread,
+    time::{Duration, Instant},
 };
 
-use super::{ForeignStream, Order, fake};
+use super::{ForeignStream, Order, driver::Code, fake};
 use crate::{
     AsDeviceView, BorrowedTensor, DType, Place, StreamRef, Tensor, ViewError, dlpack::dlpark::ffi,
 };
@@ -213,4 +215,39 @@ fn releases_create_no_events() {
     fake.fail(None);
     use_and_drop();
     assert!(fake.events_made() > made);
+}
+
+#[test]
+fn an_owner_is_kept_while_a_capture_hides_whether_the_device_is_done() {
+    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: what a capture on another thread forbids.
+    const UNSUPPORTED: Code = Code(900);
+    let fake = fake::session();
+    let use_and_drop = || {
+        let (tensor, released) = tensor(PLACE, on(THEIRS));
+        launch(&tensor, stream(THEIRS)).unwrap();
+        drop(tensor);
+        released
+    };
+    let is_released = |released: &AtomicUsize| {
+        let limit = Instant::now() + Duration::from_secs(10);
+        while released.load(Ordering::SeqCst) == 0 && Instant::now() < limit {
+            thread::sleep(Duration::from_millis(1));
+        }
+        released.load(Ordering::SeqCst) == 1
+    };
+    fake.say_of_events(UNSUPPORTED);
+    let released = use_and_drop();
+    thread::sleep(Duration::from_millis(20));
+    assert_eq!(released.load(Ordering::SeqCst), 0);
+    fake.busy(false);
+    assert!(is_released(&released));
+    // An event that went into a capture never tells, and keeps nobody else.
+    fake.say_of_events(Code::CAPTURED_EVENT);
+    let kept = use_and_drop();
+    thread::sleep(Duration::from_millis(100));
+    fake.busy(true);
+    let released = use_and_drop();
+    fake.busy(false);
+    assert!(is_released(&released));
+    assert_eq!(kept.load(Ordering::SeqCst), 0);
 }

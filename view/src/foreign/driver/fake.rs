@@ -4,7 +4,7 @@ use std::{
     ffi::{CStr, c_char, c_int, c_uint, c_void},
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
 };
 
@@ -13,8 +13,8 @@ use super::{Code, Driver};
 static ON: AtomicBool = AtomicBool::new(false);
 static CALLS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static EVENTS: AtomicUsize = AtomicUsize::new(0x100);
-/// Whether the device is still at work, for all that asks.
-static BUSY: AtomicBool = AtomicBool::new(false);
+/// What the driver says of every event.
+static ANSWER: AtomicU32 = AtomicU32::new(0);
 /// The function that fails, by name.
 static FAILING: Mutex<Option<&'static str>> = Mutex::new(None);
 
@@ -28,7 +28,7 @@ pub(crate) fn session() -> Session {
     let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     lock(&CALLS).clear();
     *lock(&FAILING) = None;
-    BUSY.store(false, Ordering::SeqCst);
+    ANSWER.store(0, Ordering::SeqCst);
     ON.store(true, Ordering::SeqCst);
     Session(one)
 }
@@ -48,8 +48,13 @@ impl Session {
         ON.store(false, Ordering::SeqCst);
     }
 
+    /// Whether the device is still at work, for all that asks.
     pub(crate) fn busy(&self, busy: bool) {
-        BUSY.store(busy, Ordering::SeqCst);
+        self.say_of_events(if busy { Code::NOT_READY } else { Code::SUCCESS });
+    }
+
+    pub(crate) fn say_of_events(&self, code: Code) {
+        ANSWER.store(code.0, Ordering::SeqCst);
     }
 
     pub(crate) fn fail(&self, function: Option<&'static str>) {
@@ -64,7 +69,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        BUSY.store(false, Ordering::SeqCst);
+        ANSWER.store(0, Ordering::SeqCst);
         ON.store(false, Ordering::SeqCst);
     }
 }
@@ -105,6 +110,7 @@ pub(super) static FAKE: Driver = Driver {
     event_record,
     event_query,
     event_destroy,
+    thread_exchange_stream_capture_mode,
     get_error_name: error_text,
     get_error_string: error_text,
     _library: None,
@@ -200,14 +206,14 @@ unsafe extern "C" fn event_record(_: *mut c_void, stream: *mut c_void) -> Code {
 }
 
 unsafe extern "C" fn event_query(_: *mut c_void) -> Code {
-    if BUSY.load(Ordering::SeqCst) {
-        Code::NOT_READY
-    } else {
-        Code::SUCCESS
-    }
+    Code(ANSWER.load(Ordering::SeqCst))
 }
 
 unsafe extern "C" fn event_destroy(_: *mut c_void) -> Code {
+    Code::SUCCESS
+}
+
+unsafe extern "C" fn thread_exchange_stream_capture_mode(_: *mut c_uint) -> Code {
     Code::SUCCESS
 }
 
