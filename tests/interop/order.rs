@@ -2,7 +2,13 @@
 
 use std::sync::Arc;
 
-use gridcall::{Order, Tensor, cover, cudarc::driver::CudaStream};
+use gridcall::{
+    Order, Tensor, cover,
+    cudarc::driver::{
+        CudaStream,
+        sys::{CUgraphInstantiate_flags, CUstreamCaptureMode},
+    },
+};
 
 use crate::{
     kernels::{copy, slow_add, slow_copy},
@@ -181,4 +187,40 @@ fn many_launches_let_go_of_all_owners() {
         }
     }
     released.wait_for(rounds);
+}
+
+#[test]
+fn a_tensor_dropped_while_its_stream_is_captured_is_not_let_go_early() {
+    let device = device!(alone);
+    let (ours, theirs) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+    let mut latch = Latch::new(&device);
+    let mut seen = ours.alloc_zeros::<i32>(1).unwrap();
+    let mut out = ours.alloc_zeros::<f32>(LEN).unwrap();
+    copy::load(&device).unwrap();
+    let memory = theirs.alloc_zeros::<f32>(LEN).unwrap();
+    device.synchronize().unwrap();
+    let released = Released::default();
+    let tensor = Export::f32(&[256])
+        .released_by(memory, on(&theirs), &released)
+        .unwrap();
+    latch.hold(&ours, &mut seen);
+    copy(&ours, cover(N), &tensor, &mut out, N).unwrap();
+    theirs
+        .begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+        .unwrap();
+    drop(tensor);
+    assert_eq!(released.count(), 0);
+    let flags = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+    drop(theirs.end_capture(flags).unwrap());
+    latch.release();
+    assert!(ends(&ours));
+    // Others are let go as ever.
+    let memory = theirs.alloc_zeros::<f32>(LEN).unwrap();
+    let other = Released::default();
+    let tensor = Export::f32(&[256])
+        .released_by(memory, on(&theirs), &other)
+        .unwrap();
+    copy(&ours, cover(N), &tensor, &mut out, N).unwrap();
+    drop(tensor);
+    other.wait_for(1);
 }

@@ -14,7 +14,8 @@ use crate::{
 ///
 /// It can be passed for arrays of any element type and is checked at each call; a
 /// [`TypedTensor`] is checked once. It owns its share of the memory: dropped while kernels use
-/// it, it lets its owner go when they are done.
+/// it, it lets its owner go when they are done. Dropped while the owner's stream is being captured,
+/// it keeps its owner for good, since nobody can tell then when that is.
 ///
 /// ```
 /// use gridcall_view::{AsDeviceView, DType, Order, Place, Tensor};

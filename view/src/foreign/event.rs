@@ -205,6 +205,17 @@ thread_local! {
     };
 }
 
+/// Whether a capture takes what is recorded on a stream of this context, or would be ended by it.
+pub(crate) fn is_captured(context: Context, stream: Raw) -> bool {
+    let Ok(driver) = driver() else { return false };
+    let mut capturing = 0;
+    let asked = within(driver, context, || {
+        // SAFETY: the stream is alive by whoever named it; `capturing` takes the answer.
+        Ok(unsafe { (driver.stream_is_capturing)(stream.0, &raw mut capturing) })
+    });
+    capturing != 0 || asked.is_ok_and(Code::is_of_capture)
+}
+
 /// Makes `later` wait for all that is enqueued on `earlier`, a stream of the context beside it. If
 /// that is a default stream, the context must be current.
 pub(crate) fn join(earlier: (Context, Raw), later: Raw) -> Result<(), ViewError> {

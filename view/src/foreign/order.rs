@@ -293,15 +293,30 @@ impl Joined {
     }
 }
 
-/// An event for all uses so far of an array whose owner works on a stream that any thread can
-/// reach: each has been joined to it. `None` where there is no such stream.
-pub(crate) fn settle(order: Order, used_in: Context) -> Option<Result<event::Event, ViewError>> {
+/// What all uses so far of an array are known by, to whoever waits for them.
+pub(crate) enum Settlement {
+    /// By an event on the owner's stream, to which each has been joined.
+    Event(event::Event),
+    /// By an event that could not be recorded.
+    Failed,
+    /// By none: the stream is being captured, and an event would go into the capture.
+    Captured,
+    /// By their own: the owner has no stream that any thread can reach.
+    Own,
+}
+
+pub(crate) fn settle(order: Order, used_in: Context) -> Settlement {
     match order {
-        Order::Stream(owner) if owner.thread.is_none() => Some(
-            owner
-                .context(used_in)
-                .and_then(|context| event::Event::recorded(context, Raw(owner.raw()))),
-        ),
-        _ => None,
+        Order::Stream(owner) if owner.thread.is_none() => {
+            let stream = Raw(owner.raw());
+            let Ok(context) = owner.context(used_in) else {
+                return Settlement::Failed;
+            };
+            if event::is_captured(context, stream) {
+                return Settlement::Captured;
+            }
+            event::Event::recorded(context, stream).map_or(Settlement::Failed, Settlement::Event)
+        }
+        _ => Settlement::Own,
     }
 }

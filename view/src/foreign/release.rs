@@ -18,7 +18,7 @@ use std::{
 
 use super::{
     event::{Context, Event, relaxed, synchronize},
-    order::{Joined, Order, Settled, settle},
+    order::{Joined, Order, Settled, Settlement, settle},
 };
 use crate::{Guard, Place, StreamRef, ViewError};
 
@@ -120,7 +120,7 @@ impl Uses {
         Ok(())
     }
 
-    /// Lets `owner` go when all that was noted is done.
+    /// Lets `owner` go when all that was noted is done: never, where nobody can tell.
     pub(crate) fn release(&self, order: Order, owner: Owner) {
         let raw = self.context.load(Ordering::Acquire);
         if raw.is_null() {
@@ -129,12 +129,13 @@ impl Uses {
         let device = self.device.load(Ordering::Relaxed);
         let context = Context { raw, device };
         let events: Vec<Event> = match settle(order, context) {
-            Some(Ok(event)) => vec![event],
-            Some(Err(_)) => {
+            Settlement::Event(event) => vec![event],
+            Settlement::Failed => {
                 synchronize(context);
                 Vec::new()
             }
-            None => std::mem::take(&mut *lock(&self.events))
+            Settlement::Captured => return std::mem::forget(owner),
+            Settlement::Own => std::mem::take(&mut *lock(&self.events))
                 .into_iter()
                 .map(|(_, event)| event)
                 .collect(),

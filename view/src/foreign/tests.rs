@@ -251,3 +251,14 @@ fn an_owner_is_kept_while_a_capture_hides_whether_the_device_is_done() {
     assert!(is_released(&released));
     assert_eq!(kept.load(Ordering::SeqCst), 0);
 }
+
+#[test]
+fn nothing_is_recorded_on_an_owners_stream_that_is_being_captured() {
+    let fake = fake::session();
+    let (tensor, released) = tensor(PLACE, on(THEIRS));
+    launch(&tensor, stream(THEIRS)).unwrap();
+    fake.capturing(true);
+    drop(tensor);
+    assert_eq!(fake.calls(), [""; 0]);
+    assert_eq!(released.load(Ordering::SeqCst), 0);
+}

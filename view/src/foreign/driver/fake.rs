@@ -15,6 +15,8 @@ static CALLS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static EVENTS: AtomicUsize = AtomicUsize::new(0x100);
 /// What the driver says of every event.
 static ANSWER: AtomicU32 = AtomicU32::new(0);
+/// Whether all streams are being captured.
+static CAPTURING: AtomicBool = AtomicBool::new(false);
 /// The function that fails, by name.
 static FAILING: Mutex<Option<&'static str>> = Mutex::new(None);
 
@@ -29,6 +31,7 @@ pub(crate) fn session() -> Session {
     lock(&CALLS).clear();
     *lock(&FAILING) = None;
     ANSWER.store(0, Ordering::SeqCst);
+    CAPTURING.store(false, Ordering::SeqCst);
     ON.store(true, Ordering::SeqCst);
     Session(one)
 }
@@ -55,6 +58,10 @@ impl Session {
 
     pub(crate) fn say_of_events(&self, code: Code) {
         ANSWER.store(code.0, Ordering::SeqCst);
+    }
+
+    pub(crate) fn capturing(&self, capturing: bool) {
+        CAPTURING.store(capturing, Ordering::SeqCst);
     }
 
     pub(crate) fn fail(&self, function: Option<&'static str>) {
@@ -105,6 +112,7 @@ pub(super) static FAKE: Driver = Driver {
     primary_ctx_retain,
     primary_ctx_release,
     stream_get_ctx,
+    stream_is_capturing,
     stream_wait_event,
     event_create,
     event_record,
@@ -185,6 +193,12 @@ unsafe extern "C" fn primary_ctx_release(_: c_int) -> Code {
 unsafe extern "C" fn stream_get_ctx(_: *mut c_void, context: *mut *mut c_void) -> Code {
     // SAFETY: the caller provides the place.
     unsafe { *context = std::ptr::without_provenance_mut(CONTEXT) };
+    Code::SUCCESS
+}
+
+unsafe extern "C" fn stream_is_capturing(_: *mut c_void, capturing: *mut c_uint) -> Code {
+    // SAFETY: the caller provides the place.
+    unsafe { *capturing = CAPTURING.load(Ordering::SeqCst).into() };
     Code::SUCCESS
 }
 
