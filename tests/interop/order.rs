@@ -224,3 +224,26 @@ fn a_tensor_dropped_while_its_stream_is_captured_is_not_let_go_early() {
     drop(tensor);
     other.wait_for(1);
 }
+
+#[test]
+fn a_launch_is_not_drawn_into_the_capture_of_an_owner() {
+    let device = device!();
+    let (ours, theirs) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+    let x = Foreign::new(&theirs, on);
+    let mut out = ours.alloc_zeros::<f32>(LEN).unwrap();
+    copy::load(&device).unwrap();
+    device.synchronize().unwrap();
+    theirs
+        .begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+        .unwrap();
+    let error = copy(&ours, cover(N), &x.tensor, &mut out, N).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "kernel `copy`: argument `input` (parameter 0, &[f32]): its owner's stream is being captured \
+         into a graph, which would draw in all that waits for it; launch before the capture, or after it"
+    );
+    let flags = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+    theirs.end_capture(flags).unwrap();
+    copy(&ours, cover(N), &x.tensor, &mut out, N).unwrap();
+    assert_eq!(ours.clone_dtoh(&out).unwrap(), [0.0; LEN]);
+}

@@ -205,15 +205,20 @@ thread_local! {
     };
 }
 
-/// Whether a capture takes what is recorded on a stream of this context, or would be ended by it.
-pub(crate) fn is_captured(context: Context, stream: Raw) -> bool {
+/// Whether a capture takes what is recorded on a stream, or would be ended by it. If that is a
+/// default stream, its context must be current.
+pub(crate) fn is_captured(stream: Raw) -> bool {
     let Ok(driver) = driver() else { return false };
     let mut capturing = 0;
-    let asked = within(driver, context, || {
-        // SAFETY: the stream is alive by whoever named it; `capturing` takes the answer.
-        Ok(unsafe { (driver.stream_is_capturing)(stream.0, &raw mut capturing) })
-    });
-    capturing != 0 || asked.is_ok_and(Code::is_of_capture)
+    // SAFETY: the stream is alive by whoever named it; `capturing` takes the answer.
+    let code = unsafe { (driver.stream_is_capturing)(stream.0, &raw mut capturing) };
+    capturing != 0 || code.is_of_capture()
+}
+
+/// As [`is_captured`], whatever context is current.
+pub(crate) fn is_captured_in(context: Context, stream: Raw) -> bool {
+    let asked = driver().and_then(|driver| within(driver, context, || Ok(is_captured(stream))));
+    asked.is_ok_and(|captured| captured)
 }
 
 /// Makes `later` wait for all that is enqueued on `earlier`, a stream of the context beside it. If

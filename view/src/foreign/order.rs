@@ -270,6 +270,12 @@ impl Joined {
             return Ok(false);
         }
         let earlier = Raw(owner.raw());
+        // Whoever launches on a stream that is being captured has vouched for that.
+        if event::is_captured(earlier) && !event::is_captured(self.stream) {
+            return Err(ViewError::other(
+                "its owner's stream is being captured into a graph, which would draw in all that waits for it; launch before the capture, or after it",
+            ));
+        }
         let joined = event::join((owner.context(self.context)?, earlier), self.stream);
         if joined.is_err() && owner.has_context() {
             // The context was remembered, and the handle may be of another stream by now.
@@ -312,7 +318,7 @@ pub(crate) fn settle(order: Order, used_in: Context) -> Settlement {
             let Ok(context) = owner.context(used_in) else {
                 return Settlement::Failed;
             };
-            if event::is_captured(context, stream) {
+            if event::is_captured_in(context, stream) {
                 return Settlement::Captured;
             }
             event::Event::recorded(context, stream).map_or(Settlement::Failed, Settlement::Event)
