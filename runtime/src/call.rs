@@ -1032,6 +1032,13 @@ unsafe fn synchronise(
     arrays: Option<&Arrays>,
     attributes: Option<&Attributes<'_>>,
 ) -> Result<(), LaunchError> {
+    let mut capturing = 0;
+    // SAFETY: the caller vouches for the stream and the context; `capturing` takes the answer.
+    let code = unsafe { (kernel.driver.stream_is_capturing)(stream, &raw mut capturing) };
+    if code.result().is_ok() && capturing != 0 {
+        // What is captured does not run now, and a wait would end the capture.
+        return Ok(());
+    }
     // SAFETY: the caller vouches for the stream and the context.
     let code = unsafe { (kernel.driver.stream_synchronize)(stream) };
     let Err(code) = code.result() else {

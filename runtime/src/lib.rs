@@ -169,7 +169,7 @@
 //!
 //! `GRIDCALL_SYNC=1` in the environment synchronises after each launch of kernels loaded from then
 //! on, and of graphs of them: an error of the kernel itself is then returned by its own launch, with its declaration,
-//! shape and arguments.
+//! shape and arguments. What goes into a capture is not waited for.
 //!
 //! With the feature `nvrtc`, `GRIDCALL_NVRTC` names its library where the system does not find it, and
 //! `GRIDCALL_CACHE_DIR` the folder for what it compiled.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use gridcall::{
     BorrowedViewMut, LaunchErrorKind, LoadErrorKind, Place, cover,
     cudarc::driver::{
-        CudaGraph, CudaStream, DevicePtrMut,
+        CudaContext, CudaGraph, CudaStream, DevicePtrMut,
         sys::{CUgraphInstantiate_flags, CUstreamCaptureMode, CUstreamCaptureStatus},
     },
     kernel,
@@ -109,12 +109,24 @@ fn a_kernel_is_not_loaded_during_a_capture() {
 #[test]
 fn an_unsafe_kernel_is_captured_and_replayed() {
     let device = device!(alone);
+    capture_and_replay(&device);
+}
+
+#[test]
+fn a_captured_kernel_is_not_waited_for() {
+    in_child!([("GRIDCALL_SYNC", "1")], {
+        let device = device!(alone);
+        capture_and_replay(&device);
+    });
+}
+
+fn capture_and_replay(device: &Arc<CudaContext>) {
     let stream = device.new_stream().unwrap();
     let mut y = stream.alloc_zeros::<f32>(64).unwrap();
     let address = y.device_ptr_mut(&stream).0;
     // SAFETY: the array outlives the graph, and all work on it is on one stream.
     let mut view = unsafe { BorrowedViewMut::<f32>::new(address, 64, Place::Device(0)) };
-    add_captured::load(&device).unwrap();
+    add_captured::load(device).unwrap();
     begin(&stream);
     for _ in 0..3 {
         // SAFETY: 64 threads for 64 elements; one stream orders the graph's launches.
