@@ -10,6 +10,7 @@ use common::{INVALID_VALUE, SUCCESS, cu, fresh, kinds, with};
 use cudarc::driver::{CudaStream, sys};
 use gridcall_emulator::{Config, Order, ReportKind};
 use sys::CUgraphInstantiate_flags as Flags;
+use sys::CUlaunchAttributeID as Id;
 use sys::CUstreamCaptureMode::{
     CU_STREAM_CAPTURE_MODE_GLOBAL as GLOBAL, CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED,
     CU_STREAM_CAPTURE_MODE_THREAD_LOCAL as THREAD_LOCAL,
@@ -613,7 +614,11 @@ fn a_graph_launched_in_a_capture_becomes_part_of_it() {
 const FAULTS: &str = include_str!("ptx/faults.ptx");
 
 fn function(name: &std::ffi::CStr) -> sys::CUfunction {
-    let text = std::ffi::CString::new(FAULTS).unwrap();
+    function_of(FAULTS, name)
+}
+
+fn function_of(text: &str, name: &std::ffi::CStr) -> sys::CUfunction {
+    let text = std::ffi::CString::new(text).unwrap();
     let (mut module, mut function) = (null_mut(), null_mut());
     assert_eq!(
         cu!(cuModuleLoadData(&raw mut module, text.as_ptr().cast())),
@@ -814,6 +819,246 @@ fn kernel_nodes_are_added_by_hand() {
     stream.synchronize().unwrap();
     assert_eq!(read(y), 7);
     assert_eq!(device.reports(), []);
+}
+
+const CLUSTERS: &str = include_str!("../../kernels/handwritten/explicit_cluster.ptx");
+const COOPERATIVE: &str = include_str!("../../kernels/cooperative.ptx");
+
+fn add_kernel(
+    graph: sys::CUgraph,
+    after: &[sys::CUgraphNode],
+    params: &sys::CUDA_KERNEL_NODE_PARAMS,
+) -> sys::CUgraphNode {
+    let mut node = null_mut();
+    let code = cu!(cuGraphAddKernelNode_v2(
+        &raw mut node,
+        graph,
+        after.as_ptr(),
+        after.len(),
+        &raw const *params
+    ));
+    assert_eq!(code, SUCCESS);
+    node
+}
+
+fn instantiate(graph: sys::CUgraph) -> (u32, sys::CUgraphExec) {
+    let mut exec = null_mut();
+    let code = cu!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0));
+    (code, exec)
+}
+
+fn set_attribute(node: sys::CUgraphNode, id: Id, words: [u32; 3]) -> u32 {
+    let [x, y, z] = words;
+    let value = sys::CUlaunchAttributeValue {
+        clusterDim: sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z },
+    };
+    cu!(cuGraphKernelNodeSetAttribute(node, id, &raw const value))
+}
+
+fn attribute(node: sys::CUgraphNode, id: Id) -> [u32; 3] {
+    let mut value = sys::CUlaunchAttributeValue { pad: [1; 64] };
+    let code = cu!(cuGraphKernelNodeGetAttribute(node, id, &raw mut value));
+    assert_eq!(code, SUCCESS);
+    // SAFETY: every value is set in full, and any bits are numbers.
+    let dims = unsafe { value.clusterDim };
+    [dims.x, dims.y, dims.z]
+}
+
+#[test]
+fn a_node_runs_in_the_clusters_it_is_given() {
+    const INVALID_CLUSTER_SIZE: u32 = 912;
+    let (device, context) = fresh();
+    let stream = context.new_stream().unwrap();
+    let cluster = Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    let mut y = allocate(32);
+    let mut array = [(&raw mut y).cast()];
+    let any_cluster = function_of(CLUSTERS, c"any_cluster");
+    let mut params = kernel_params(any_cluster, array.as_mut_ptr(), null_mut());
+    params.gridDimX = 4;
+    let mut graph = null_mut();
+    assert_eq!(cu!(cuGraphCreate(&raw mut graph, 0)), SUCCESS);
+    let node = add_kernel(graph, &[], &params);
+    // The kernel needs a cluster, which it may be given as long as the graph is not instantiated.
+    assert_eq!(instantiate(graph).0, INVALID_CLUSTER_SIZE);
+    for impossible in [[3, 1, 1], [0, 1, 1], [4, 4, 1]] {
+        assert_eq!(
+            set_attribute(node, cluster, impossible),
+            INVALID_CLUSTER_SIZE
+        );
+    }
+    assert_eq!(device.reports().len(), 4);
+    assert_eq!(set_attribute(node, cluster, [4, 1, 1]), SUCCESS);
+    assert_eq!(attribute(node, cluster), [4, 1, 1]);
+    let (code, exec) = instantiate(graph);
+    assert_eq!(code, SUCCESS);
+    let launch = |exec, first| {
+        assert_eq!(cu!(cuGraphLaunch(exec, stream.cu_stream())), SUCCESS);
+        stream.synchronize().unwrap();
+        assert_eq!([read(y), read(y + 4)], [first, first]);
+    };
+    launch(exec, 4);
+    // Other parameters leave it as it is, in the node and what was made of it.
+    assert_eq!(set_attribute(node, cluster, [2, 1, 1]), SUCCESS);
+    params.gridDimX = 8;
+    let code = cu!(cuGraphExecKernelNodeSetParams_v2(
+        exec,
+        node,
+        &raw const params
+    ));
+    assert_eq!(code, SUCCESS);
+    launch(exec, 4);
+    let code = cu!(cuGraphKernelNodeSetParams_v2(node, &raw const params));
+    assert_eq!(code, SUCCESS);
+    assert_eq!(attribute(node, cluster), [2, 1, 1]);
+    let (code, other) = instantiate(graph);
+    assert_eq!(code, SUCCESS);
+    launch(other, 2);
+    params.gridDimX = 6;
+    let code = cu!(cuGraphExecKernelNodeSetParams_v2(
+        exec,
+        node,
+        &raw const params
+    ));
+    assert_eq!(code, INVALID_CLUSTER_SIZE);
+}
+
+#[test]
+fn a_cooperative_node_has_a_barrier_of_its_grid() {
+    let (device, context) = fresh();
+    let stream = context.new_stream().unwrap();
+    let cooperative = Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    let (mut a, mut b, mut n, mut rounds) = (allocate(64), allocate(64), 16, 2);
+    assert_eq!(cu!(cuMemsetD8_v2(a, 0, 64)), SUCCESS);
+    assert_eq!(cu!(cuMemsetD8_v2(a, 9, 4)), SUCCESS);
+    context.synchronize().unwrap();
+    let mut array: [*mut c_void; 4] = [
+        (&raw mut a).cast(),
+        (&raw mut b).cast(),
+        (&raw mut n).cast::<i32>().cast(),
+        (&raw mut rounds).cast::<i32>().cast(),
+    ];
+    let rotate = function_of(COOPERATIVE, c"rotate");
+    let mut params = kernel_params(rotate, array.as_mut_ptr(), null_mut());
+    (params.gridDimX, params.blockDimX) = (4, 4);
+    let mut graph = null_mut();
+    assert_eq!(cu!(cuGraphCreate(&raw mut graph, 0)), SUCCESS);
+    let node = add_kernel(graph, &[], &params);
+    assert_eq!(attribute(node, cooperative)[0], 0);
+    assert_eq!(set_attribute(node, cooperative, [1, 0, 0]), SUCCESS);
+    assert_eq!(attribute(node, cooperative)[0], 1);
+    let (code, exec) = instantiate(graph);
+    assert_eq!(code, SUCCESS);
+    for place in [14, 12] {
+        assert_eq!(cu!(cuGraphLaunch(exec, stream.cu_stream())), SUCCESS);
+        stream.synchronize().unwrap();
+        assert_eq!(read(a + 4 * place), 9);
+    }
+    assert_eq!(device.reports(), []);
+    // More blocks than run at a time.
+    params.gridDimX = 132 * 64;
+    let code = cu!(cuGraphExecKernelNodeSetParams_v2(
+        exec,
+        node,
+        &raw const params
+    ));
+    assert_eq!(code, 720);
+}
+
+#[test]
+fn a_node_keeps_attributes_that_only_say_how_fast() {
+    let (device, context) = fresh();
+    let stream = context.new_stream().unwrap();
+    let priority = Id::CU_LAUNCH_ATTRIBUTE_PRIORITY;
+    let domain = Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+    let mut x = allocate(4);
+    let mut array = [(&raw mut x).cast()];
+    let params = kernel_params(function(c"store_at"), array.as_mut_ptr(), null_mut());
+    let mut graph = null_mut();
+    assert_eq!(cu!(cuGraphCreate(&raw mut graph, 0)), SUCCESS);
+    let node = add_kernel(graph, &[], &params);
+    assert_eq!(attribute(node, priority)[0], 0);
+    assert_eq!(set_attribute(node, priority, [3, 0, 0]), SUCCESS);
+    assert_eq!(set_attribute(node, domain, [1, 0, 0]), SUCCESS);
+    let code = cu!(cuGraphKernelNodeSetParams_v2(node, &raw const params));
+    assert_eq!(code, SUCCESS);
+    assert_eq!(
+        (attribute(node, priority)[0], attribute(node, domain)[0]),
+        (3, 1)
+    );
+    // One that is between launches.
+    let event = Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
+    assert_eq!(set_attribute(node, event, [0; 3]), 801);
+    let code = cu!(cuGraphKernelNodeSetAttribute(node, priority, null()));
+    assert_eq!(code, INVALID_VALUE);
+
+    // A captured launch hands them on.
+    let mut attributes = [sys::CUlaunchAttribute {
+        id: priority,
+        pad: [0; 4],
+        value: sys::CUlaunchAttributeValue { priority: -2 },
+    }];
+    let config = sys::CUlaunchConfig {
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 1,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: 0,
+        hStream: stream.cu_stream(),
+        attrs: attributes.as_mut_ptr(),
+        numAttrs: 1,
+    };
+    assert_eq!(begin(&stream, RELAXED), SUCCESS);
+    let code = cu!(cuLaunchKernelEx(
+        &raw const config,
+        params.func,
+        array.as_mut_ptr(),
+        null_mut()
+    ));
+    assert_eq!(code, SUCCESS);
+    let (code, captured) = end(&stream);
+    assert_eq!(code, SUCCESS);
+    let (mut node, mut count) = (null_mut(), 1);
+    assert_eq!(
+        cu!(cuGraphGetNodes(captured, &raw mut node, &raw mut count)),
+        SUCCESS
+    );
+    assert_eq!(attribute(node, priority)[0].cast_signed(), -2);
+    assert_eq!(device.reports(), []);
+}
+
+#[test]
+fn a_node_is_taken_out_of_its_graph() {
+    let (_device, context) = fresh();
+    let stream = context.new_stream().unwrap();
+    let (mut x, mut y) = (allocate(4), allocate(4));
+    for pointer in [x, y] {
+        assert_eq!(cu!(cuMemsetD8_v2(pointer, 0, 4)), SUCCESS);
+    }
+    context.synchronize().unwrap();
+    let mut graph = null_mut();
+    assert_eq!(cu!(cuGraphCreate(&raw mut graph, 0)), SUCCESS);
+    let store = function(c"store_at");
+    let mut array = [(&raw mut x).cast()];
+    let params = kernel_params(store, array.as_mut_ptr(), null_mut());
+    let first = add_kernel(graph, &[], &params);
+    let mut array = [(&raw mut y).cast()];
+    let params = kernel_params(store, array.as_mut_ptr(), null_mut());
+    add_kernel(graph, &[first], &params);
+    assert_eq!(cu!(cuGraphDestroyNode(first)), SUCCESS);
+    assert_eq!(cu!(cuGraphDestroyNode(first)), INVALID_VALUE);
+    let mut count = 0;
+    assert_eq!(
+        cu!(cuGraphGetRootNodes(graph, null_mut(), &raw mut count)),
+        SUCCESS
+    );
+    assert_eq!(count, 1);
+    let (code, exec) = instantiate(graph);
+    assert_eq!(code, SUCCESS);
+    assert_eq!(cu!(cuGraphLaunch(exec, stream.cu_stream())), SUCCESS);
+    stream.synchronize().unwrap();
+    assert_eq!((read(x), read(y)), (0, 7));
 }
 
 #[test]

@@ -166,6 +166,66 @@ impl<'e> Attributes<'e> {
         all
     }
 
+    /// These as a node of a graph keeps them, with those that the kernel's declaration asks for.
+    #[cold]
+    pub(crate) fn of_node(&self, kernel: &Loaded) -> Result<Attributes<'static>, AttributeError> {
+        let between_launches = [
+            (SERIALIZATION, "programmatic stream serialization"),
+            (PROGRAMMATIC, "a programmatic event"),
+            (LAUNCH_COMPLETION, "a launch-completion event"),
+        ];
+        for (attribute, name) in between_launches {
+            if self.has(attribute) {
+                return Err(AttributeError::OfNode { attribute: name });
+            }
+        }
+        let all = self.of_launch(kernel);
+        let mut kept = Attributes::NONE;
+        // What is not set has the same value in all nodes, so that they can be compared.
+        if all.has(COOPERATIVE) {
+            kept.cooperative();
+        }
+        if all.has(CLUSTER) {
+            kept.cluster(all.cluster);
+        }
+        if all.has(PRIORITY) {
+            kept.priority(all.priority);
+        }
+        if all.has(DOMAIN) {
+            kept.mem_sync_domain(all.domain);
+        }
+        Ok(kept)
+    }
+
+    /// These, if there are any.
+    pub(crate) fn boxed(self) -> Option<Box<Self>> {
+        self.any().then(|| Box::new(self))
+    }
+
+    /// Their names, also if there are none.
+    pub(crate) fn or_none(&self) -> String {
+        if self.any() {
+            self.to_string()
+        } else {
+            "no attributes".to_owned()
+        }
+    }
+
+    /// The smallest grid of a node that has these.
+    pub(crate) fn one_cluster(&self, kernel: &Loaded) -> Grid {
+        let cluster = match kernel.needs.required_cluster {
+            Some(required) => required.into(),
+            None => self.cluster,
+        };
+        let Cluster { x, y, z } = cluster;
+        Grid { x, y, z }
+    }
+
+    /// Whether the driver takes the parameters of such a node as one packed block.
+    pub(crate) fn take_packed(&self, kernel: &Loaded) -> bool {
+        kernel.packed && !self.has(COOPERATIVE)
+    }
+
     /// In the driver's form.
     pub(crate) fn to_sys(self) -> SysAttributes {
         let mut list = SysAttributes {

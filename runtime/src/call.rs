@@ -18,7 +18,10 @@ use std::{
     ptr,
 };
 
-use cudarc::driver::{CudaStream, sys::CUstream};
+use cudarc::driver::{
+    CudaStream,
+    sys::{CUcontext, CUstream},
+};
 use gridcall_view::{
     AsDeviceView, AsDeviceViewMut, Guard, Layout, Place, StreamRef, View, ViewError, ViewErrorKind,
 };
@@ -141,7 +144,8 @@ fn launch_examined<A: Arguments>(
     launch: &Launch<'_>,
     mut arguments: A,
 ) -> Result<(), LaunchError> {
-    let dims = resolve_examined::<A::Declared>(kernel, stream, launch)?;
+    let context = stream.context().cu_ctx();
+    let dims = resolve_examined::<A::Declared>(kernel, context, launch)?;
     let attributes = launch.attributes.of_launch(kernel);
     let call = Call::new(kernel, StreamRef::from(stream), dims);
     let mut params = arguments.check(&call)?;
@@ -159,27 +163,68 @@ pub(crate) const FOREIGN: i32 = i32::MIN;
 
 /// Describes, checks and packs the arguments of a graph's node, as for a launch. Enqueues nothing.
 ///
-/// `graph` stands for the graph: all arrays must be tracked by what it is tracked by. The kernel's
-/// context must be current if the launch asks for dynamic shared memory.
+/// `graph` stands for the graph: all arrays must be tracked by what it is tracked by. `attributes` are
+/// the node's, if it [has any or may have](has_attributes). The kernel's context must be current then,
+/// and if the launch asks for dynamic shared memory.
 #[inline(always)]
 pub(crate) fn check_node<A: Arguments>(
     kernel: &Loaded,
     graph: StreamRef<'_>,
     launch: Launch<'_>,
+    attributes: Option<&Attributes<'static>>,
     arguments: &mut A,
 ) -> Result<(Dims, A::Params), LaunchError> {
-    if launch.attributes.any() || A::Declared::EXAMINED && kernel.needs.any() {
-        let reason = AttributeError::OfNode;
-        return Err(error(kernel, LaunchErrorKind::Attribute(reason)));
-    }
     if A::Declared::TOUCHES
         && let Some(touched) = &kernel.touched
     {
         return Err(error(kernel, LaunchErrorKind::Symbol(touched.of_node())));
     }
-    let dims = resolve::<A::Declared>(kernel, launch)?;
+    let dims = match attributes {
+        None => resolve::<A::Declared>(kernel, launch)?,
+        Some(attributes) => {
+            // A copy, so that only this puts it into memory.
+            let copy = launch;
+            resolve_node::<A::Declared>(kernel, attributes, &copy)?
+        }
+    };
     let params = arguments.check(&Call::new(kernel, graph, dims))?;
     Ok((dims, params))
+}
+
+/// Whether a launch asks for attributes, or its kernel may.
+#[inline(always)]
+pub(crate) fn has_attributes<D: Declared>(kernel: &Loaded, launch: &Launch<'_>) -> bool {
+    launch.attributes.any() || D::EXAMINED && kernel.needs.any()
+}
+
+/// The attributes of a node.
+#[cold]
+pub(crate) fn attributes_of_node(
+    kernel: &Loaded,
+    launch: &Launch<'_>,
+) -> Result<Attributes<'static>, LaunchError> {
+    let attributes = launch.attributes.of_node(kernel);
+    attributes.map_err(|reason| error(kernel, LaunchErrorKind::Attribute(reason)))
+}
+
+/// The shape of a node, whose attributes are examined, and are those that the launch asks for.
+#[cold]
+#[inline(never)]
+fn resolve_node<D: Declared>(
+    kernel: &Loaded,
+    attributes: &Attributes<'static>,
+    launch: &Launch<'_>,
+) -> Result<Dims, LaunchError> {
+    let asked = attributes_of_node(kernel, launch)?;
+    if asked != *attributes {
+        let reason = AttributeError::OfUpdate {
+            node: attributes.or_none(),
+            asked: asked.or_none(),
+        };
+        return Err(error(kernel, LaunchErrorKind::Attribute(reason)));
+    }
+    // Only events are compared with a context, and a node records none.
+    resolve_examined::<D>(kernel, ptr::null_mut(), launch)
 }
 
 /// Launches a kernel of which all but the arguments was checked.
@@ -219,7 +264,7 @@ pub(crate) fn describe_loaded<A: Arguments>(
     // For the opt-in to shared memory.
     rebind(kernel, stream)?;
     let dims = if launch.attributes.any() || kernel.needs.any() {
-        resolve_examined::<A::Declared>(kernel, stream, &launch)?
+        resolve_examined::<A::Declared>(kernel, stream.context().cu_ctx(), &launch)?
     } else {
         resolve::<A::Declared>(kernel, launch)?
     };
@@ -328,11 +373,12 @@ fn resolve<D: Declared>(kernel: &Loaded, launch: Launch<'_>) -> Result<Dims, Lau
     Ok(dims)
 }
 
-/// The shape of a launch within all limits and as its attributes need it, which are examined.
+/// The shape of a launch within all limits and as its attributes need it, which are examined, on a
+/// stream of this context.
 #[inline(never)]
 pub(crate) fn resolve_examined<D: Declared>(
     kernel: &Loaded,
-    stream: &CudaStream,
+    context: CUcontext,
     launch: &Launch<'_>,
 ) -> Result<Dims, LaunchError> {
     let examined = Examined {
@@ -340,7 +386,7 @@ pub(crate) fn resolve_examined<D: Declared>(
         dims: resolve::<D>(kernel, *launch)?,
         covered: launch.covered(),
         safe: D::Safety::SAFE,
-        context: stream.context().cu_ctx(),
+        context,
     };
     examine(kernel, &examined).map_err(|kind| error(kernel, kind))
 }

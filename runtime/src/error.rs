@@ -598,11 +598,24 @@ pub enum AttributeError {
         /// The function that is missing.
         function: &'static str,
     },
-    /// The launch is a node of a graph.
+    /// What was asked for is between launches of a stream, and the launch is a node of a graph.
     #[error(
-        "the launch or the kernel asks for launch attributes or clusters, which a node of a graph cannot have; launch it on a stream"
+        "the launch asks for {attribute}, which a node of a graph cannot have: nodes run when those before them have ended; leave it out, or launch the kernel on a stream"
     )]
-    OfNode,
+    OfNode {
+        /// What was asked for.
+        attribute: &'static str,
+    },
+    /// A node of a graph was to be updated with other attributes than it has.
+    #[error(
+        "the node has {node}, the update asks for {asked}; a node keeps its attributes: ask for the same, or build the graph anew"
+    )]
+    OfUpdate {
+        /// The node's attributes.
+        node: String,
+        /// Those of the update.
+        asked: String,
+    },
     /// A safe launch may begin early, and the kernel would not wait.
     #[error(
         "the launch asks for programmatic stream serialization, but the kernel's code has no `griddepcontrol.wait` that is known, so it could run before what it reads is written; call cudaGridDependencySynchronize() in the kernel, or declare it `unsafe fn`"

@@ -33,8 +33,9 @@ use self::{
     order::{Access, Order, Uses},
 };
 use crate::{
+    attributes::Attributes,
     buffer::Buffer,
-    call::{FOREIGN, check_node},
+    call::{FOREIGN, attributes_of_node, check_node, has_attributes},
     current::Current,
     driver::DriverCode,
     error::{LaunchError, LoadErrorKind},
@@ -110,6 +111,14 @@ pub use self::{
 /// Launches of one graph never overlap: each waits for the one before, on whatever streams they
 /// are.
 ///
+/// # Attributes
+///
+/// A node runs as a [cooperative](Launch::cooperative) grid, in [clusters](Launch::cluster), with a
+/// [priority](Launch::priority) and in a [memory-synchronisation domain](Launch::mem_sync_domain) as
+/// its launch or its kernel's declaration asks for. All is checked as at a launch, and kept: an
+/// [update](GraphExec::update) has to ask for the same. What is between two launches of a stream,
+/// programmatic stream serialization and events, is refused.
+///
 /// # Forgetting
 ///
 /// Nothing here relies on a destructor. The arrays of a graph that is dropped or forgotten are in
@@ -142,6 +151,8 @@ struct NodeOf {
     raw: CUgraphNode,
     /// If it launches one.
     kernel: Option<Arc<Loaded>>,
+    /// If it has any.
+    attributes: Option<Box<Attributes<'static>>>,
     /// Whether it does anything: a launch that covers nothing does not.
     enabled: bool,
 }
@@ -358,7 +369,6 @@ impl<'a> Graph<'a> {
         Ok(part)
     }
 
-    /// The place where nodes that launch are made; what else a launch may carry belongs here.
     fn add_loaded<A: Arguments>(
         &mut self,
         kernel: Arc<Loaded>,
@@ -368,14 +378,19 @@ impl<'a> Graph<'a> {
         let inner = &mut self.inner;
         let _current = enter(&inner.context)?;
         let stand_in = Inner::stand_in(inner.id);
-        let check = || check_node(&kernel, stand_in, launch, &mut arguments);
+        let attributes = attributes_of_node(&kernel, &launch)?;
+        let examined = has_attributes::<A::Declared>(&kernel, &launch).then_some(&attributes);
+        let check = || check_node(&kernel, stand_in, launch, examined, &mut arguments);
         let (checked, accesses) = inner.notes.take(&[], check);
         let accesses = accesses.unwrap_or_default().to_vec();
         let (dims, mut params) = checked?;
+        let shown = not_empty(&kernel, dims, &attributes);
+        let packed = attributes.take_packed(&kernel);
         let node = self.add_node(&accesses, |inner, node, after| {
             let bytes = params.as_mut();
-            with_block(&kernel, bytes, |params, extra| {
-                let params = node_params(&kernel, dims, params, extra);
+            let refused = |call, code| not_added(&kernel, dims, &attributes, call, code);
+            with_block(&kernel, packed, bytes, |params, extra| {
+                let params = node_params(&kernel, shown, params, extra);
                 // SAFETY: `node` takes the answer; the graph and `after` are the driver's own; the
                 // arguments have been checked, and are copied by the driver.
                 unsafe {
@@ -389,11 +404,17 @@ impl<'a> Graph<'a> {
                 }
             })
             .result()
-            .map_err(|code| not_added(&kernel, dims, "cuGraphAddKernelNode", code))
+            .map_err(|code| refused("cuGraphAddKernelNode", code))?;
+            // SAFETY: it holds the answer.
+            let added = unsafe { node.read() };
+            // SAFETY: the node was added just now.
+            unsafe { inner.set_attributes(added, &attributes) }
+                .map_err(|code| refused("cuGraphKernelNodeSetAttribute", code))
         })?;
         let this = &mut self.inner.nodes[node.index];
         this.enabled = !dims.is_empty();
         this.kernel = Some(kernel);
+        this.attributes = attributes.boxed();
         Ok(node.of_kernel())
     }
 
@@ -463,10 +484,35 @@ impl Inner<'_> {
             .map_err(|code| failed("cuGraphAddEmptyNode", code))
     }
 
+    /// Sets the attributes of a kernel's node, or takes the node away again.
+    ///
+    /// # Safety
+    ///
+    /// `node` must be a node of this graph that nobody knows yet.
+    unsafe fn set_attributes(
+        &self,
+        node: CUgraphNode,
+        attributes: &Attributes<'static>,
+    ) -> Result<(), DriverCode> {
+        for attribute in attributes.to_sys().as_slice() {
+            let set = self.functions.kernel_node_set_attribute;
+            // SAFETY: by the caller; the value is of the attribute's type, and copied by the driver.
+            let code = unsafe { set(node, attribute.id, &raw const attribute.value) };
+            if let Err(code) = code.result() {
+                // A failure leaves a node that nothing comes after, and the first error counts.
+                // SAFETY: by the caller.
+                let _ = unsafe { (self.functions.destroy_node)(node) };
+                return Err(code);
+            }
+        }
+        Ok(())
+    }
+
     fn note_node(&mut self, raw: CUgraphNode, after: Vec<usize>, uses: Uses) -> Node {
         self.nodes.push(NodeOf {
             raw,
             kernel: None,
+            attributes: None,
             enabled: true,
         });
         Node {
@@ -549,6 +595,17 @@ impl Graph<'_> {
     }
 }
 
+/// The shape of a node that is added: one that does nothing is one of a single block or cluster, and
+/// disabled.
+fn not_empty(kernel: &Loaded, dims: Dims, attributes: &Attributes<'static>) -> Dims {
+    let grid = if dims.is_empty() {
+        attributes.one_cluster(kernel)
+    } else {
+        dims.grid
+    };
+    Dims { grid, ..dims }
+}
+
 #[inline(always)]
 fn node_params(
     kernel: &Loaded,
@@ -556,15 +613,9 @@ fn node_params(
     params: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> KernelNodeParams {
-    // A node that does nothing is one of a single block, and disabled.
-    let grid = if dims.is_empty() {
-        [1; 3]
-    } else {
-        dims.grid.into()
-    };
     KernelNodeParams {
         function: kernel.function,
-        grid,
+        grid: dims.grid.into(),
         block: dims.block.into(),
         shared_mem_bytes: dims.shared_mem_bytes,
         params,
@@ -592,12 +643,19 @@ fn failed(call: &'static str, code: DriverCode) -> GraphError {
 
 /// The driver's refusal of a launch, with what it may be about.
 #[cold]
-fn not_added(kernel: &Loaded, dims: Dims, call: &'static str, code: DriverCode) -> GraphError {
+fn not_added(
+    kernel: &Loaded,
+    dims: Dims,
+    attributes: &Attributes<'static>,
+    call: &'static str,
+    code: DriverCode,
+) -> GraphError {
     use crate::error::LaunchErrorKind;
     let kind = if code.breaks_context() {
         LaunchErrorKind::Broken(code)
     } else {
-        let explanation = kernel.explain(dims, None);
+        let attributes = Some(attributes).filter(|attributes| attributes.any());
+        let explanation = kernel.explain(dims, attributes);
         LaunchErrorKind::Driver {
             call,
             code,

@@ -194,7 +194,7 @@ fn with_pointers<R>(
 /// As for [`Params::launch_with`]; `bytes` must be the kernel's parameter block.
 #[cold]
 #[inline(never)]
-unsafe fn launch_with(
+pub(crate) unsafe fn launch_with(
     kernel: &Loaded,
     dims: [u32; 7],
     stream: CUstream,
@@ -223,14 +223,15 @@ unsafe fn launch_with(
             _ => unsafe { launch(kernel, dims, stream, params, extra) },
         }
     };
-    with_block(kernel, bytes, enqueue)
+    with_block(kernel, kernel.packed, bytes, enqueue)
 }
 
 /// Shows a block of parameters to a call of the driver, as `kernelParams` and `extra`, of which the
-/// one that is not used is null.
+/// one that is not used is null: `extra` unless it is to be `packed`.
 #[inline(always)]
 pub(crate) fn with_block<R>(
     kernel: &Loaded,
+    packed: bool,
     bytes: &mut [u8],
     call: impl FnOnce(*mut *mut c_void, *mut *mut c_void) -> R,
 ) -> R {
@@ -238,7 +239,7 @@ pub(crate) fn with_block<R>(
     if bytes.is_empty() {
         return call(none, none);
     }
-    if !kernel.packed {
+    if !packed {
         return with_pointers(kernel, bytes, |params| call(params, none));
     }
     let mut size = bytes.len();

@@ -35,7 +35,7 @@ impl<'e, D: Declared<Safety = S>, S> Prepared<'e, D, S> {
         let loaded = kernel.loaded();
         // That a capture is refused, each launch sees to.
         begin(loaded, &stream, false, launch.dynamic_shared_mem_bytes())?;
-        let dims = resolve_examined::<D>(loaded, &stream, &launch)?;
+        let dims = resolve_examined::<D>(loaded, stream.context().cu_ctx(), &launch)?;
         let attributes = (launch.attributes.any() || loaded.needs.any())
             .then(|| launch.attributes.of_launch(loaded));
         Ok(Prepared {

@@ -15,6 +15,7 @@
 )]
 mod support;
 
+mod attributes;
 mod build;
 mod capture;
 mod faults;

@@ -175,6 +175,22 @@ impl Driver {
         Ok(handle)
     }
 
+    /// Takes a node away, with the edges to it and from it. One that allocates or frees stays.
+    pub(crate) fn drop_node(&mut self, graph: usize, node: usize) -> Answer {
+        let Some(graph) = self.graphs.get_mut(&graph) else {
+            return Err(Code::INVALID_VALUE);
+        };
+        let known = graph.nodes.get(&node).ok_or(Code::INVALID_VALUE)?;
+        if let NodeWork::Work(Work::Allocate(_) | Work::Free(_)) = known.work {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        graph.nodes.remove(&node);
+        for other in graph.nodes.values_mut() {
+            other.deps.retain(|dep| *dep != node);
+        }
+        Ok(())
+    }
+
     /// Nodes with all that they are behind.
     pub(crate) fn ancestors(&self, graph: usize, nodes: &[usize]) -> HashSet<usize> {
         let mut found = HashSet::new();
@@ -227,7 +243,12 @@ impl Driver {
     }
 
     fn instantiate(&mut self, graph: usize, flags: u64) -> Answer<usize> {
-        let nodes = self.sorted(graph)?;
+        let mut nodes = self.sorted(graph)?;
+        for node in &mut nodes {
+            if let NodeWork::Work(Work::Kernel(kernel)) = &mut node.work {
+                self.check_node(kernel, false)?;
+            }
+        }
         if flags & !FLAGS != 0 || flags & (AUTO_FREE | DEVICE_LAUNCH) == AUTO_FREE | DEVICE_LAUNCH {
             return Err(Code::INVALID_VALUE);
         }

@@ -1,5 +1,6 @@
 //! Launches: parameters, limits with the codes a driver answers, and the kernel enqueued.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::border::{Host, In};
@@ -25,7 +26,16 @@ pub(crate) struct KernelWork {
     pub(crate) packed: bool,
     /// What grid-wide barriers use; freed with the operation.
     pub(crate) workspace: Option<Token>,
+    /// The cluster that the launch asked for.
+    pub(crate) cluster: Option<[u32; 3]>,
+    pub(crate) preferences: Preferences,
 }
+
+/// Attributes that are kept and have no effect here, by their numbers.
+pub(crate) type Preferences = BTreeMap<u32, Value>;
+
+/// `CUlaunchAttributeValue`.
+pub(crate) type Value = [u32; 16];
 
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,6 +45,8 @@ pub(crate) struct Shape {
     pub(crate) shared: u32,
     pub(crate) cluster: Option<[u32; 3]>,
     pub(crate) cooperative: bool,
+    /// Whether a cluster may still be asked for, as of a node whose attributes are set one by one.
+    pub(crate) unfinished: bool,
 }
 
 /// Where the parameters are.
@@ -220,7 +232,7 @@ fn check_cluster(
         }
         (Some(required), _) => required,
         (None, Some(wanted)) => wanted,
-        (None, None) if kernel.explicit_cluster => {
+        (None, None) if kernel.explicit_cluster && !shape.unfinished => {
             return refuse("the kernel must be launched with a cluster".into());
         }
         (None, None) => return Ok([1; 3]),
@@ -302,7 +314,34 @@ impl Driver {
             launch,
             packed,
             workspace: None,
+            cluster: shape.cluster,
+            preferences: Preferences::new(),
         })
+    }
+
+    /// Checks the shape of a node whose attributes have changed, or will change no more.
+    pub(crate) fn check_node(&mut self, kernel: &mut KernelWork, unfinished: bool) -> Answer {
+        let shape = Shape {
+            grid: kernel.launch.grid,
+            block: kernel.launch.block,
+            shared: kernel.launch.dynamic_shared,
+            cluster: kernel.cluster,
+            cooperative: kernel.launch.cooperative,
+            unfinished,
+        };
+        let function = self.function(kernel.function)?;
+        let config = self.config_of(kernel.function)?;
+        match check_shape(self.kernel(kernel.function)?, function, config, &shape) {
+            Ok(cluster) => {
+                kernel.launch.cluster = cluster;
+                Ok(())
+            }
+            Err((code, words)) => {
+                let context = self.context_of_function(kernel.function)?;
+                let device = self.get_context(context)?.device;
+                Err(self.refuse_launch(device, &kernel.name, code, &words))
+            }
+        }
     }
 
     fn refuse_launch(&mut self, device: u32, kernel: &str, code: Code, words: &str) -> Code {
@@ -402,9 +441,11 @@ impl Call {
         shape: Shape,
         arguments: Arguments,
         stream: usize,
+        preferences: Preferences,
     ) -> Answer {
         let key = self.stream(stream)?;
         let mut kernel = self.prepare(function, shape, arguments)?;
+        kernel.preferences = preferences;
         let context = self.get_stream(key)?.context;
         if self.context_of_function(kernel.function)? != context {
             let device = self.device_of_stream(key);
@@ -455,13 +496,15 @@ pub(crate) struct Attribute {
 }
 
 const IGNORE: u32 = 0;
-const COOPERATIVE: u32 = 2;
-const CLUSTER_DIMENSION: u32 = 4;
+pub(crate) const COOPERATIVE: u32 = 2;
+pub(crate) const CLUSTER_DIMENSION: u32 = 4;
 const PROGRAMMATIC_EVENT: u32 = 7;
 const LAUNCH_COMPLETION_EVENT: u32 = 12;
 /// Attributes that only say how fast something is to be: access policy, synchronisation policy, cluster
 /// scheduling, overlap with the kernel before, priority, memory domains, carve-out.
 const PREFERENCES: [u32; 8] = [1, 3, 5, 6, 8, 9, 10, 14];
+/// Those of them that a node of a graph has.
+pub(crate) const NODE_PREFERENCES: [u32; 6] = [1, 5, 8, 9, 10, 14];
 
 impl LaunchConfig {
     /// The shape, with what the attributes say of it.
@@ -487,6 +530,17 @@ impl LaunchConfig {
             }
         }
         Ok(shape)
+    }
+
+    /// What a node that is captured from the launch keeps beside its shape.
+    fn preferences(&self) -> Answer<Preferences> {
+        let attributes = self.attributes.array(self.count as usize)?;
+        let kept = |id: &u32| NODE_PREFERENCES.contains(id);
+        Ok(attributes
+            .into_iter()
+            .filter(|attribute| kept(&attribute.id))
+            .map(|attribute| (attribute.id, attribute.value))
+            .collect())
     }
 
     /// The events that the launch records.
@@ -517,7 +571,7 @@ driver_api! {
             shared,
             ..Shape::default()
         };
-        call.launch(function, shape, Arguments { array, extra }, stream)
+        call.launch(function, shape, Arguments { array, extra }, stream, Preferences::new())
     }
 
     fn cuLaunchCooperativeKernel | cuLaunchCooperativeKernel_ptsz(
@@ -529,9 +583,9 @@ driver_api! {
             block: [block_x, block_y, block_z],
             shared,
             cooperative: true,
-            cluster: None,
+            ..Shape::default()
         };
-        call.launch(function, shape, Arguments { array, extra: In::NULL }, stream)
+        call.launch(function, shape, Arguments { array, extra: In::NULL }, stream, Preferences::new())
     }
 
     fn cuLaunchKernelEx | cuLaunchKernelEx_ptsz(call, config: In<LaunchConfig>, function: usize, array: In<Host>, extra: In<usize>) {
@@ -541,7 +595,7 @@ driver_api! {
         for event in &events {
             call.check_event_of_launch(*event, config.stream)?;
         }
-        call.launch(function, shape, Arguments { array, extra }, config.stream)?;
+        call.launch(function, shape, Arguments { array, extra }, config.stream, config.preferences()?)?;
         for event in events {
             call.record(event, config.stream, false)?;
         }

@@ -6,7 +6,9 @@ use super::codes::{Answer, Code};
 use super::copy::{CopyWork, FillWork};
 use super::entry::driver_api;
 use super::graph::NodeWork;
-use super::launch::{Arguments, KernelWork, Shape};
+use super::launch::{
+    Arguments, CLUSTER_DIMENSION, COOPERATIVE, KernelWork, NODE_PREFERENCES, Shape, Value,
+};
 use super::work::Work;
 
 /// Parameters of a kernel node as a caller is shown them: the node owns what the pointers lead to.
@@ -139,9 +141,8 @@ impl Driver {
             block: params.block,
             shared: params.shared,
             cooperative,
-            cluster: like
-                .map(|kernel| kernel.launch.cluster)
-                .filter(|cluster| *cluster != [1; 3]),
+            cluster: like.and_then(|kernel| kernel.cluster),
+            unfinished: like.is_none(),
         };
         let arguments = Arguments {
             array: params.array,
@@ -152,6 +153,9 @@ impl Driver {
         self.make_grid(&mut kernel)?;
         if let Some(token) = kernel.workspace.take() {
             self.memory.free(token);
+        }
+        if let Some(like) = like {
+            kernel.preferences.clone_from(&like.preferences);
         }
         Ok(kernel)
     }
@@ -205,6 +209,50 @@ impl Driver {
             NodeWork::Work(Work::Kernel(kernel)) => Ok(kernel),
             _ => Err(Code::INVALID_VALUE),
         }
+    }
+
+    fn set_kernel_of_node(&mut self, node: usize, kernel: KernelWork) -> Answer {
+        let graph = self.graph_of(node).ok_or(Code::INVALID_VALUE)?;
+        if let Some(node) = self
+            .graphs
+            .get_mut(&graph)
+            .and_then(|graph| graph.nodes.get_mut(&node))
+        {
+            node.work = NodeWork::Work(Work::Kernel(Box::new(kernel)));
+            node.shown = None;
+        }
+        Ok(())
+    }
+
+    fn set_attribute(&mut self, node: usize, id: u32, value: Value) -> Answer {
+        let mut kernel = self.kernel_of_node(node)?.clone();
+        match id {
+            COOPERATIVE => kernel.launch.cooperative = value[0] != 0,
+            CLUSTER_DIMENSION => {
+                let [x, y, z, ..] = value;
+                kernel.cluster = Some([x, y, z]);
+            }
+            id if NODE_PREFERENCES.contains(&id) => {
+                kernel.preferences.insert(id, value);
+            }
+            _ => return Err(Code::NOT_SUPPORTED),
+        }
+        self.check_node(&mut kernel, true)?;
+        self.set_kernel_of_node(node, kernel)
+    }
+
+    fn attribute(&self, node: usize, id: u32) -> Answer<Value> {
+        let kernel = self.kernel_of_node(node)?;
+        let mut value = [0; 16];
+        match id {
+            COOPERATIVE => value[0] = kernel.launch.cooperative.into(),
+            CLUSTER_DIMENSION => value[..3].copy_from_slice(&kernel.launch.cluster),
+            id if NODE_PREFERENCES.contains(&id) => {
+                value = kernel.preferences.get(&id).copied().unwrap_or(value);
+            }
+            _ => return Err(Code::NOT_SUPPORTED),
+        }
+        Ok(value)
     }
 
     /// Lays the parameters of a kernel node out where the caller may look at them.
@@ -384,12 +432,21 @@ driver_api! {
     fn cuGraphKernelNodeSetParams_v2(call, node: usize, params: In<KernelParams>) {
         let like = call.kernel_of_node(node)?.clone();
         let kernel = call.kernel_work(&params.get()?, Some(&like))?;
+        call.set_kernel_of_node(node, kernel)
+    }
+
+    fn cuGraphKernelNodeSetAttribute(call, node: usize, id: u32, value: In<Value>) {
+        call.set_attribute(node, id, value.get()?)
+    }
+
+    fn cuGraphKernelNodeGetAttribute(call, node: usize, id: u32, value: Out<Value>) {
+        let answer = call.attribute(node, id)?;
+        value.set(answer)
+    }
+
+    fn cuGraphDestroyNode(call, node: usize) {
         let graph = call.graph_of(node).ok_or(Code::INVALID_VALUE)?;
-        if let Some(node) = call.graphs.get_mut(&graph).and_then(|graph| graph.nodes.get_mut(&node)) {
-            node.work = NodeWork::Work(Work::Kernel(Box::new(kernel)));
-            node.shown = None;
-        }
-        Ok(())
+        call.drop_node(graph, node)
     }
 
     fn cuGraphExecKernelNodeSetParams_v2(call, exec: usize, node: usize, params: In<KernelParams>) {

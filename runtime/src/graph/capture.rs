@@ -12,16 +12,16 @@ use super::{
     array::{GraphSlice, GraphSliceMut, Part},
     enter,
     functions::Functions,
-    not_added,
+    not_added, not_empty,
     order::{Access, Uses},
 };
 use crate::{
     buffer::is_capturing,
-    call::check_node,
+    call::{attributes_of_node, check_node, has_attributes},
     driver::DriverCode,
     kernel::{Arguments, Declared, Safe},
     launch::Launch,
-    params::with_block,
+    params::launch_with,
 };
 
 /// A stream that is being captured into a graph; see [`Graph::capture`].
@@ -184,39 +184,37 @@ impl<'g, 'a> Capture<'g, 'a> {
             inner.find::<A>()?
         };
         let stand_in = Inner::stand_in(inner.id);
-        let check = || check_node(&kernel, stand_in, launch.into(), &mut arguments);
+        let launch = launch.into();
+        let attributes = attributes_of_node(&kernel, &launch)?;
+        let examined = has_attributes::<A::Declared>(&kernel, &launch).then_some(&attributes);
+        let check = || check_node(&kernel, stand_in, launch, examined, &mut arguments);
         let (checked, accesses) = inner.notes.take(&[], check);
         let uses = all(accesses.unwrap_or_default());
         let (dims, mut params) = checked?;
-        // A node that does nothing is one of a single block, and disabled.
-        let grid = if dims.is_empty() {
-            [1; 3]
-        } else {
-            dims.grid.into()
-        };
-        let stream = self.stream.cu_stream();
-        with_block(&kernel, params.as_mut(), |params, extra| {
-            let [x, y, z]: [u32; 3] = grid;
-            // SAFETY: the kernel is loaded in the stream's context, which is current; the stream is
-            // borrowed; the arguments have been checked, and are copied by the driver.
-            unsafe {
-                (kernel.driver.launch_kernel)(
-                    kernel.function,
-                    x,
-                    y,
-                    z,
-                    dims.block.x,
-                    dims.block.y,
-                    dims.block.z,
-                    dims.shared_mem_bytes,
-                    stream,
-                    params,
-                    extra,
-                )
-            }
-        })
+        let (shown, stream) = (
+            not_empty(&kernel, dims, &attributes),
+            self.stream.cu_stream(),
+        );
+        // SAFETY: the kernel is loaded in the stream's context, which is current; the stream is
+        // borrowed; the arguments have been checked, and are copied by the driver.
+        unsafe {
+            launch_with(
+                &kernel,
+                shown.numbers(),
+                stream,
+                &attributes,
+                params.as_mut(),
+            )
+        }
         .result()
-        .map_err(|code| not_added(&kernel, dims, "cuLaunchKernel", code))?;
+        .map_err(|code| {
+            let call = if attributes.any() {
+                "cuLaunchKernelEx"
+            } else {
+                "cuLaunchKernel"
+            };
+            not_added(&kernel, dims, &attributes, call, code)
+        })?;
         let [raw] = frontier(inner, self.stream)?[..] else {
             return Err(GraphErrorKind::Incomplete.into());
         };
@@ -224,6 +222,7 @@ impl<'g, 'a> Capture<'g, 'a> {
         let node = inner.note_node(raw, after, uses);
         let this = &mut inner.nodes[node.index];
         this.enabled = !dims.is_empty();
+        this.attributes = attributes.boxed();
         this.kernel = Some(kernel);
         Ok(node.of_kernel())
     }

@@ -16,13 +16,15 @@ use super::{
     failed, node_params, not_added,
 };
 use crate::{
+    attributes::Attributes,
     awaiting::{After, after},
     buffer::{Buffer, BufferSlice, BufferSliceMut},
-    call::check_node,
+    call::{check_node, has_attributes},
     current::Current,
     driver::{Driver, DriverCode, driver},
     kernel::{Arguments, Declared, Safe},
     launch::Launch,
+    load::Loaded,
     params::with_block,
 };
 
@@ -114,12 +116,14 @@ impl<'a> GraphExec<'a> {
     /// Gives a node other arguments and another shape, for launches from now on.
     ///
     /// The arrays may be others than before, of this graph, as long as no node that conflicts with
-    /// them can run at the same time: the order of the nodes stays as it was built.
+    /// them can run at the same time: the order of the nodes stays as it was built. So do the node's
+    /// [attributes](super::Graph#attributes).
     ///
     /// # Errors
     ///
-    /// As for [`Graph::add`](super::Graph::add); if the node is of another graph, or would conflict
-    /// with one that runs beside it. The node is then as it was.
+    /// As for [`Graph::add`](super::Graph::add); if the node is of another graph, has other
+    /// attributes than the launch asks for, or would conflict with one that runs beside it. The node
+    /// is then as it was.
     #[inline]
     pub fn update<'e, A>(
         &mut self,
@@ -150,8 +154,42 @@ impl<'a> GraphExec<'a> {
         launch: impl Into<Launch<'e>>,
         mut arguments: A,
     ) -> Result<(), GraphError> {
-        let (launch, inner) = (launch.into(), &mut self.inner);
-        inner.is_own_node(node)?;
+        let launch = launch.into();
+        self.inner.is_own_node(node)?;
+        let this = &self.inner.nodes[node.index];
+        let needs = |kernel: &Arc<Loaded>| has_attributes::<A::Declared>(kernel, &launch);
+        if this.attributes.is_some() || this.kernel.as_ref().is_some_and(needs) {
+            // A copy, so that only this puts it into memory.
+            let copy = launch;
+            return self.update_examined(node, &copy, arguments);
+        }
+        self.update_node(node, launch, false, &mut arguments)
+    }
+
+    /// The update of a node that has attributes, or may have.
+    #[cold]
+    #[inline(never)]
+    fn update_examined<A: Arguments>(
+        &mut self,
+        node: Node<A::Declared>,
+        launch: &Launch<'_>,
+        mut arguments: A,
+    ) -> Result<(), GraphError> {
+        let _current = enter(&self.inner.context)?;
+        self.update_node(node, *launch, true, &mut arguments)
+    }
+
+    /// The update of a node of this graph, whose context must be current if the node's attributes are
+    /// to be examined.
+    #[inline(always)]
+    fn update_node<A: Arguments>(
+        &mut self,
+        node: Node<A::Declared>,
+        launch: Launch<'_>,
+        examined: bool,
+        arguments: &mut A,
+    ) -> Result<(), GraphError> {
+        let inner = &mut self.inner;
         let this = &mut inner.nodes[node.index];
         let Some(kernel) = &this.kernel else {
             return Err(GraphErrorKind::OtherGraph { what: "the node" }.into());
@@ -160,8 +198,13 @@ impl<'a> GraphExec<'a> {
         if launch.dynamic_shared_mem_bytes() > u64::from(kernel.shared_mem_granted()) {
             current = Some(enter(&inner.context)?);
         }
+        let (mut attributes, mut packed) = (&Attributes::NONE, kernel.packed);
+        if examined && let Some(own) = &this.attributes {
+            (attributes, packed) = (own, own.take_packed(kernel));
+        }
         let stand_in = Inner::stand_in(inner.id);
-        let check = || check_node(kernel, stand_in, launch, &mut arguments);
+        let to_examine = examined.then_some(attributes);
+        let check = || check_node(kernel, stand_in, launch, to_examine, arguments);
         let order = &mut inner.order;
         let (checked, other) = inner.notes.take(order.accesses_apart(node.index), check);
         let (dims, mut params) = checked?;
@@ -175,7 +218,7 @@ impl<'a> GraphExec<'a> {
             let (functions, exec, raw) = (inner.functions, self.enqueuing.raw, this.raw);
             let bytes = params.as_mut();
             let mut set = || {
-                with_block(kernel, bytes, |params, extra| {
+                with_block(kernel, packed, bytes, |params, extra| {
                     let params = node_params(kernel, dims, params, extra);
                     // SAFETY: the node is one of the graph that `exec` was made from, and launches
                     // this kernel; the arguments have been checked, and are copied by the driver.
@@ -189,7 +232,8 @@ impl<'a> GraphExec<'a> {
                 current = Some(enter(&inner.context)?);
                 done = set();
             }
-            done.map_err(|code| not_added(kernel, dims, "cuGraphExecKernelNodeSetParams", code))?;
+            let call = "cuGraphExecKernelNodeSetParams";
+            done.map_err(|code| not_added(kernel, dims, attributes, call, code))?;
         }
         if let Some(other) = other {
             order.set_accesses(node.index, other);

@@ -12,6 +12,7 @@ use cudarc::driver::sys::{
 };
 
 use crate::{
+    attributes::SysValue,
     driver::{DriverCode, driver},
     error::{LoadError, LoadErrorKind},
 };
@@ -22,6 +23,9 @@ pub(super) struct Functions {
     pub(super) create: unsafe extern "C" fn(*mut CUgraph, c_uint) -> DriverCode,
     pub(super) destroy: unsafe extern "C" fn(CUgraph) -> DriverCode,
     pub(super) add_kernel_node: AddNode<KernelNodeParams>,
+    pub(super) kernel_node_set_attribute:
+        unsafe extern "C" fn(CUgraphNode, c_uint, *const SysValue) -> DriverCode,
+    pub(super) destroy_node: unsafe extern "C" fn(CUgraphNode) -> DriverCode,
     pub(super) add_memcpy_node: AddNodeIn<CUDA_MEMCPY3D>,
     pub(super) add_memset_node: AddNodeIn<CUDA_MEMSET_NODE_PARAMS>,
     pub(super) add_empty_node:
@@ -112,6 +116,8 @@ fn resolve() -> Result<Functions, LoadError> {
         create: function!("cuGraphCreate"),
         destroy: function!("cuGraphDestroy"),
         add_kernel_node: function!("cuGraphAddKernelNode_v2"),
+        kernel_node_set_attribute: function!("cuGraphKernelNodeSetAttribute"),
+        destroy_node: function!("cuGraphDestroyNode"),
         add_memcpy_node: function!("cuGraphAddMemcpyNode"),
         add_memset_node: function!("cuGraphAddMemsetNode"),
         add_empty_node: function!("cuGraphAddEmptyNode"),
