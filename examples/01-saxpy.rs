@@ -1,5 +1,7 @@
 //! The smallest whole program: declare a kernel, copy arrays to the device, call it, look at the
 //! result; then time the call beside the driver's own.
+//!
+//! Needs a GPU of any kind; where there is none, it runs on the emulator, which all examples do.
 
 use std::{error::Error, ffi::c_void, process::ExitCode, time::Instant};
 

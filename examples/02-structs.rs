@@ -1,4 +1,6 @@
 //! Structs and CUDA's vector types by value, and the named form of the arguments.
+//!
+//! Needs a GPU of any kind, or the emulator.
 
 use std::{error::Error, process::ExitCode};
 

@@ -1,5 +1,7 @@
 //! Streams and threads: a kernel is loaded once and launched from many threads, each on a stream
 //! of its own. Buffers see to it that what one stream writes, another reads afterwards.
+//!
+//! Needs a GPU of any kind, or the emulator.
 
 use std::{error::Error, process::ExitCode, thread};
 

@@ -1,4 +1,6 @@
 //! An array type of your own as an argument: by a derive, or by hand in ten lines.
+//!
+//! Needs a GPU of any kind, or the emulator.
 
 use std::{error::Error, process::ExitCode};
 

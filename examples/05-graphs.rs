@@ -2,6 +2,8 @@
 //!
 //! It solves `a·x = b` for one number in each place, by x ← x + ω·(b − a·x), in as many places as
 //! there are elements. A node's arguments change while it runs, and the end is awaited.
+//!
+//! Needs a GPU of any kind, or the emulator.
 
 use std::{error::Error, process::ExitCode};
 

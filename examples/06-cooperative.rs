@@ -2,6 +2,8 @@
 //!
 //! All blocks of such a grid must run at a time. How many do depends on the kernel and the device, so
 //! the program asks; a grid of one block more is refused before anything runs.
+//!
+//! Needs a GPU of any kind, or the emulator.
 
 use std::{error::Error, process::ExitCode};
 

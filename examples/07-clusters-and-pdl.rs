@@ -1,5 +1,7 @@
 //! Blocks that read each other's shared memory, and a kernel that begins before the one in front of it
-//! has ended. Both need compute capability 9.0.
+//! has ended.
+//!
+//! Needs compute capability 9.0, or the emulator; on an older GPU it says so and ends.
 
 use std::{error::Error, process::ExitCode, time::Instant};
 

@@ -1,5 +1,7 @@
 //! Constants: the taps of a filter in `__constant__` memory, which the host changes between launches
 //! on two streams, and a counter in `__device__` memory, which it reads back.
+//!
+//! Needs a GPU of any kind, or the emulator.
 
 use std::{error::Error, process::ExitCode};
 

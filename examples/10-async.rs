@@ -1,5 +1,7 @@
 //! Awaiting the device: launches and copies as futures that own what they need until it is done.
 //! Works in any executor; here it is tokio, on one thread.
+//!
+//! Needs a GPU of any kind, or the emulator.
 
 use std::{error::Error, process::ExitCode, sync::Arc};
 

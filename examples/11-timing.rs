@@ -1,5 +1,7 @@
 //! How long kernels take on the device: measured by events, from sizes that fit a cache to sizes
-//! that do not, and told as bandwidth. Each launch is also described in one line, for a log.
+//! that do not, and told as bandwidth. A launch is also described in one line, for a log.
+//!
+//! Needs a GPU of any kind. On the emulator the times are those of the host.
 
 use std::{error::Error, process::ExitCode, sync::Arc, time::Duration};
 

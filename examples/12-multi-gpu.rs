@@ -3,7 +3,7 @@
 //! their heat, by NCCL if it is there, and otherwise by peer access. Where there is one device,
 //! both halves are on it.
 //!
-//! NCCL is opened as `libnccl.so`. On the emulator, `GRIDCALL_EMULATED_DEVICES=2` makes two devices.
+//! Needs one GPU or more; on the emulator, `GRIDCALL_EMULATED_DEVICES=2` makes two. NCCL is opened as `libnccl.so`.
 
 use std::{error::Error, mem, process::ExitCode, sync::Arc};
 

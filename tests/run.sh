@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs what tests/bundle.sh packed, beside which it lies. Needs a GPU and its driver, nothing else.
 #
-#     ./run.sh                 the launch tests and those of other libraries' arrays, then the examples
-#     ./run.sh NAME..          the launch tests whose names contain one of these
-#     ./run.sh --sanitizer     the launch tests under compute-sanitizer's memcheck, without those that provoke faults;
-#                              COMPUTE_SANITIZER names the program if it is not on PATH or in /usr/local/cuda/bin
+#     ./run.sh                 the tests, then the examples
+#     ./run.sh NAME..          the tests whose names contain one of these
+#     ./run.sh --sanitizer     the tests under compute-sanitizer's memcheck, without those that provoke faults, trace or need
+#                              NVRTC; COMPUTE_SANITIZER names the program if it is not on PATH or in /usr/local/cuda/bin
 #     ./run.sh --bench         the benchmarks
 #
 # Exits with 1 if anything failed.
@@ -42,12 +42,10 @@ case ${1-} in
         run benches/launch
         ;;
     '')
-        run tests/launch
-        run tests/buffer
-        run tests/graph
-        run tests/interop
-        # Says of each test that it is skipped where there is no NVRTC.
-        run tests/nvrtc
+        # Those of NVRTC say of each test that it is skipped where there is none.
+        for test in tests/*; do
+            run "$test"
+        done
         for example in examples/*; do
             # The one that needs more than a driver.
             [ "$example" = examples/08-nvrtc ] && [ -z "${GRIDCALL_NVRTC-}${CUDA_PATH-}${CUDA_HOME-}" ] && continue
@@ -55,10 +53,9 @@ case ${1-} in
         done
         ;;
     *)
-        run tests/launch "$@"
-        run tests/buffer "$@"
-        run tests/graph "$@"
-        run tests/interop "$@"
+        for test in tests/*; do
+            run "$test" "$@"
+        done
         ;;
 esac
 

@@ -415,7 +415,9 @@ pub enum ArgumentError {
     #[error("{0}")]
     View(ViewError),
     /// The array is on another device.
-    #[error("the array is on device {array}, the stream is on device {stream}")]
+    #[error(
+        "the array is on device {array}, the stream is on device {stream}; launch on a stream of device {array}, or copy the array"
+    )]
     OtherDevice {
         /// The array's device.
         array: i32,
@@ -423,7 +425,9 @@ pub enum ArgumentError {
         stream: i32,
     },
     /// The array is on the stream's device, in another context.
-    #[error("the array belongs to another context of device {device} than the stream")]
+    #[error(
+        "the array belongs to another context of device {device} than the stream; launch on a stream of the array's context, or copy the array"
+    )]
     OtherContext {
         /// The device of both.
         device: i32,
@@ -1039,12 +1043,12 @@ fn cooperative(
 fn rank(declared: u8, covered: usize, grid: Grid, block: Block) -> String {
     if covered != usize::from(declared) {
         return format!(
-            "the launch covers an extent along {}, the kernel is declared #[rank({declared})]",
+            "the launch covers an extent along {}, the kernel is declared #[rank({declared})]; cover as many axes",
             axes(covered)
         );
     }
     format!(
-        "a grid of {grid} in blocks of {block} extends beyond {}, the kernel is declared #[rank({declared})] and would run several times",
+        "a grid of {grid} in blocks of {block} extends beyond {}, the kernel is declared #[rank({declared})] and would do its work several times; launch along no other axis",
         axes(covered)
     )
 }

@@ -114,6 +114,10 @@ pub trait Family<T> {
 ///
 /// `check` and `run` must take every step of the launch path in order, for the kernel of
 /// `Declared`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` are not the arguments of a kernel",
+    label = "write the kernel's name with its arguments by theirs, as in `saxpy {{ n, a: 2.0, x: &x, y: &mut y }}`"
+)]
 pub unsafe trait Arguments {
     /// The declaration that these are arguments of.
     type Declared: Declared;

@@ -133,11 +133,19 @@ pub fn stride(n: impl Length) -> Launch<'static> {
 }
 
 /// What [`cover`] takes: an integer, or two or three of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an extent to cover",
+    label = "expected an integer of 32 or 64 bits, or two or three of them, as in `cover((w, h))`"
+)]
 pub trait Extent: sealed::Extent {}
 
 impl<T: sealed::Extent> Extent for T {}
 
 /// What [`stride`] takes: an integer.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number of elements",
+    label = "expected an integer of 32 or 64 bits"
+)]
 pub trait Length: sealed::Length {}
 
 impl<T: sealed::Length> Length for T {}

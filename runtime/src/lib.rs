@@ -121,6 +121,16 @@
 //! - An array of a default stream that is dropped while another context is current is freed on that
 //!   context's default stream. With several contexts of one device, synchronise before such a drop.
 //!
+//! # Arrays
+//!
+//! Arguments for `&[T]` and `&mut [T]` are cudarc's `CudaSlice` and its views, a [`Buffer`] and its
+//! slices, [`BorrowedView`]s of memory that comes as an address, tensors of other libraries (see the
+//! features), and types of your own: by [`#[derive(AsDeviceView)]`](derive@AsDeviceView) around one of
+//! these, or by the trait [`AsDeviceView`]. [`Shaped`] gives a shape to one that has none.
+//!
+//! A [`Buffer`] copies to and from the host, also [`Pinned`] memory, and other devices; [`after`] makes a
+//! future of what is enqueued, which owns what it is about until then.
+//!
 //! # What a launch can ask for
 //!
 //! The second argument of a launch is a [`Launch`]. [`cover`] makes one from an extent, [`stride`] for
@@ -168,8 +178,9 @@
 //! # Switches
 //!
 //! `GRIDCALL_SYNC=1` in the environment synchronises after each launch of kernels loaded from then
-//! on, and of graphs of them: an error of the kernel itself is then returned by its own launch, with its declaration,
-//! shape and arguments. What goes into a capture is not waited for.
+//! on, and of graphs of them: an error of the kernel itself is then returned by its own launch, with its
+//! declaration, shape and arguments. What goes into a capture is not waited for. `GRIDCALL_DRIVER` and
+//! `GRIDCALL_SIGNATURES_ONLY` are told of at [`device`] and [`kernel`].
 //!
 //! With the feature `nvrtc`, `GRIDCALL_NVRTC` names its library where the system does not find it, and
 //! `GRIDCALL_CACHE_DIR` the folder for what it compiled.
@@ -186,8 +197,8 @@
 //!   tensors that such functions return.
 //! - `candle`: candle's tensors as arguments, in its custom ops and outside. candle links the driver
 //!   and needs the CUDA toolkit to build.
-//! - `tracing`, `nvtx`: spans and ranges around loads and launches.
 //! - `tch`: tch's tensors as arguments. tch links PyTorch's libraries.
+//! - `tracing`, `nvtx`: spans and ranges around loads and launches.
 //!
 //! # Kernels from source
 //!

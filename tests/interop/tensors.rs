@@ -146,7 +146,8 @@ fn a_tensor_of_another_device_is_told() {
     let error = scale(&stream, cover(4), &mut y, 2.0, 4).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "kernel `scale`: argument `y` (parameter 0, &mut [f32]): the array is on device 1, the stream is on device 0"
+        "kernel `scale`: argument `y` (parameter 0, &mut [f32]): the array is on device 1, the stream is on device 0; \
+         launch on a stream of device 1, or copy the array"
     );
     // It was never used, whatever device it says.
     drop(y);

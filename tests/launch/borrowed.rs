@@ -99,7 +99,7 @@ fn arrays_of_another_place_are_refused() {
         refused(saxpy(&stream, cover(8), 8, 1.0, &elsewhere, &mut y)),
         (
             2,
-            "the array is on device 7, the stream is on device 0".to_owned()
+            "the array is on device 7, the stream is on device 0; launch on a stream of device 7, or copy the array".to_owned()
         )
     );
     let other = at(Place::Context {
@@ -110,7 +110,7 @@ fn arrays_of_another_place_are_refused() {
         refused(saxpy(&stream, cover(8), 8, 1.0, &other, &mut y)),
         (
             2,
-            "the array belongs to another context of device 0 than the stream".to_owned()
+            "the array belongs to another context of device 0 than the stream; launch on a stream of the array's context, or copy the array".to_owned()
         )
     );
     assert_eq!(stream.clone_dtoh(&y).unwrap(), [0.0; 8]);

@@ -128,7 +128,7 @@ fn two_contexts_of_one_device() {
     assert_eq!(
         error.to_string(),
         "kernel `saxpy`: argument `x` (parameter 2, &[f32]): the array belongs to another context \
-         of device 0 than the stream"
+         of device 0 than the stream; launch on a stream of the array's context, or copy the array"
     );
     let error = saxpy(&here, cover(8), 8, 1.0, &x, &mut y).unwrap_err();
     assert!(matches!(

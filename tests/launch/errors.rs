@@ -109,11 +109,11 @@ fn argument_errors_name_both_sides_and_the_cure() {
                 array: 1,
                 stream: 0,
             },
-            "the array is on device 1, the stream is on device 0",
+            "the array is on device 1, the stream is on device 0; launch on a stream of device 1, or copy the array",
         ),
         (
             ArgumentError::OtherContext { device: 0 },
-            "the array belongs to another context of device 0 than the stream",
+            "the array belongs to another context of device 0 than the stream; launch on a stream of the array's context, or copy the array",
         ),
         (
             ArgumentError::View(ViewError::other("it is gone")),

@@ -198,12 +198,13 @@ fn a_launch_along_other_axes_is_refused() {
         let beyond = ["x alone", "x and y"][declared - 1];
         format!(
             "a grid of {grid} in blocks of {block} extends beyond {beyond}, the kernel is declared \
-             #[rank({declared})] and would run several times"
+             #[rank({declared})] and would do its work several times; launch along no other axis"
         )
     };
     let covers = |extent, declared| {
         format!(
-            "the launch covers an extent along {extent}, the kernel is declared #[rank({declared})]"
+            "the launch covers an extent along {extent}, the kernel is declared #[rank({declared})]; \
+             cover as many axes"
         )
     };
     for (launch, expected) in [

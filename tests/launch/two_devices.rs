@@ -53,7 +53,7 @@ fn an_array_of_the_other_device_is_refused() {
     assert_eq!(
         error.to_string(),
         "kernel `scale`: argument `y` (parameter 0, &mut [f32]): the array is on device 1, the \
-         stream is on device 0"
+         stream is on device 0; launch on a stream of device 1, or copy the array"
     );
     assert_eq!(there.clone_dtoh(&y).unwrap(), [3.0; 8]);
     scale(&there, cover(8), &mut y, 2.0, 8).unwrap();

@@ -32,7 +32,7 @@ use crate::{Guard, StreamRef, View, ViewError};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a device array of `{T}`",
     label = "expected a device array of `{T}`",
-    note = "a kernel takes device arrays as they are: cudarc's `CudaSlice<{T}>` and its views, or any type that implements `AsDeviceView<{T}>`",
+    note = "a kernel takes device arrays as they are: cudarc's `CudaSlice<{T}>` and its views, or any type that implements `AsDeviceView<{T}>`, which a struct around an array can derive",
     note = "host memory (`Vec`, arrays, slices) must be copied to the device first, e.g. with `stream.clone_htod(&v)?`; elements are never converted"
 )]
 pub unsafe trait AsDeviceView<T> {
@@ -81,7 +81,7 @@ const MAKE_CONTIGUOUS: &str = "make it contiguous first";
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a writable device array of `{T}`",
     label = "expected a writable device array of `{T}`",
-    note = "the kernel writes to this argument: pass `&mut` to cudarc's `CudaSlice<{T}>` or `CudaViewMut<{T}>`, or to any type that implements `AsDeviceViewMut<{T}>`",
+    note = "the kernel writes to this argument: pass `&mut` to cudarc's `CudaSlice<{T}>` or `CudaViewMut<{T}>`, or to any type that implements `AsDeviceViewMut<{T}>`, which a struct around an array can derive",
     note = "host memory (`Vec`, arrays, slices) must be copied to the device first, e.g. with `stream.clone_htod(&v)?`; elements are never converted"
 )]
 pub unsafe trait AsDeviceViewMut<T> {

@@ -197,13 +197,18 @@ const MOST_REPORTS: usize = 10_000;
 
 static DRIVER: LazyLock<Mutex<Driver>> = LazyLock::new(|| Mutex::new(Driver::new()));
 static WAITING: AtomicUsize = AtomicUsize::new(0);
+/// Held by whoever gets the driver next: a mutex alone prefers a thread that gives it away and takes it
+/// again, as one that runs a kernel does, to those that sleep for it.
+static NEXT: Mutex<()> = Mutex::new(());
 /// Told whenever an operation ended.
 static ENDED: Condvar = Condvar::new();
 
 /// Takes the lock.
 pub(crate) fn lock() -> MutexGuard<'static, Driver> {
     WAITING.fetch_add(1, Ordering::Relaxed);
+    let next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
     let guard = DRIVER.lock().unwrap_or_else(PoisonError::into_inner);
+    drop(next);
     WAITING.fetch_sub(1, Ordering::Relaxed);
     guard
 }
@@ -289,5 +294,31 @@ impl DerefMut for Call {
                 unreachable!("the lock is only away inside of `outside`, `breathe` and `pause`")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::{NEXT, lock};
+
+    /// As the thread does that runs a kernel, which waits for what the host does next.
+    #[test]
+    fn whoever_takes_the_lock_again_comes_after_those_that_wait() {
+        static HAD_IT: AtomicBool = AtomicBool::new(false);
+        let guard = lock();
+        let other = thread::spawn(|| {
+            let _guard = lock();
+            HAD_IT.store(true, Ordering::Relaxed);
+        });
+        while NEXT.try_lock().is_ok() {
+            thread::yield_now();
+        }
+        drop(guard);
+        let _guard = lock();
+        assert!(HAD_IT.load(Ordering::Relaxed));
+        other.join().unwrap();
     }
 }
