@@ -40,7 +40,7 @@ pack() {
 build test --package gridcall-tests --test launch --test buffer --test graph --test interop --test nvrtc --no-run | pack
 # By itself: the others launch without what it needs.
 build test --package gridcall-tests --features trace --test trace --no-run | pack
-build build --workspace --bins --examples | pack
+build build --package gridcall-benches --bin launch --package gridcall-examples --examples | pack
 cp tests/run.sh "$bundle/run.sh"
 
 for program in tests/{launch,buffer,graph,interop,nvrtc,trace} benches/launch $(basename -s .rs examples/[0-9]*.rs | sed 's,^,examples/,'); do
