@@ -221,7 +221,8 @@ impl<'e> Attributes<'e> {
         Grid { x, y, z }
     }
 
-    /// Whether the driver takes the parameters of such a node as one packed block.
+    /// Whether the driver takes the parameters of such a kernel as one packed block. In a graph it
+    /// does not those of a cooperative grid, be it a node or a launch that is captured (H200).
     pub(crate) fn take_packed(&self, kernel: &Loaded) -> bool {
         kernel.packed && !self.has(COOPERATIVE)
     }

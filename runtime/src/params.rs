@@ -223,7 +223,7 @@ pub(crate) unsafe fn launch_with(
             _ => unsafe { launch(kernel, dims, stream, params, extra) },
         }
     };
-    with_block(kernel, kernel.packed, bytes, enqueue)
+    with_block(kernel, attributes.take_packed(kernel), bytes, enqueue)
 }
 
 /// Shows a block of parameters to a call of the driver, as `kernelParams` and `extra`, of which the

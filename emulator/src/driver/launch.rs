@@ -444,6 +444,7 @@ impl Call {
         preferences: Preferences,
     ) -> Answer {
         let key = self.stream(stream)?;
+        let packed_grid = shape.cooperative && !arguments.extra.is_null();
         let mut kernel = self.prepare(function, shape, arguments)?;
         kernel.preferences = preferences;
         let context = self.get_stream(key)?.context;
@@ -453,6 +454,11 @@ impl Call {
             return Err(self.refuse_launch(device, &kernel.name, Code::INVALID_HANDLE, words));
         }
         let capturing = self.get_stream(key)?.capture.is_some();
+        if capturing && packed_grid {
+            let device = self.device_of_stream(key);
+            let words = "a cooperative grid in a graph takes no packed parameters";
+            return Err(self.refuse_launch(device, &kernel.name, Code::INVALID_VALUE, words));
+        }
         let late = !capturing && self.strike_launch(context, &kernel.name)?;
         let grid = self.make_grid(&mut kernel)?;
         if capturing {
