@@ -1002,6 +1002,7 @@ fn any_overlap(arrays: &[(usize, Span, bool)]) -> bool {
         })
 }
 
+/// The same out of line: the written arrays, which are few, are compared with the others.
 #[inline(never)]
 fn any_overlap_of_many(arrays: &[(usize, Span, bool)]) -> bool {
     let written = arrays.iter().filter(|(_, _, written)| *written);
@@ -1012,17 +1013,10 @@ fn any_overlap_of_many(arrays: &[(usize, Span, bool)]) -> bool {
     })
 }
 
+/// Tells which arrays overlap that may not, where some do.
+#[cold]
 #[inline(never)]
 fn check_disjoint(kernel: &Loaded, arrays: &[(usize, Span, bool)]) -> Result<(), LaunchError> {
-    // Most arrays are only read, and need not be compared with each other.
-    let overlaps = |(position, array): (usize, &Span)| {
-        let mut others = arrays.iter().enumerate();
-        others.any(|(other, (_, span, _))| other != position && array.overlaps(span))
-    };
-    let mut all = arrays.iter().enumerate();
-    if !all.any(|(position, (_, array, written))| *written && overlaps((position, array))) {
-        return Ok(());
-    }
     let may_alias = kernel.declaration.may_alias;
     for (position, &(index, array, written)) in arrays.iter().enumerate() {
         for &(other_index, other, other_written) in &arrays[..position] {
