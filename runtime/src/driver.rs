@@ -8,7 +8,10 @@
 use std::{
     ffi::{CStr, c_char, c_int, c_uint, c_void},
     fmt,
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use cudarc::driver::{
@@ -185,6 +188,28 @@ pub(crate) fn driver() -> Result<&'static Driver, LoadError> {
     match DRIVER.get() {
         Some(driver) => Ok(driver),
         None => open().map(keep),
+    }
+}
+
+/// What tells a stream from all others of its context, also of those that are gone: the driver's own
+/// number where it gives one, else one that no other use has, so that one stream may count as several.
+///
+/// # Safety
+///
+/// The stream must live, and its context be current.
+pub(crate) unsafe fn stream_id(stream: CUstream) -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1 << 63);
+    let mut id = 0;
+    let asked = driver().ok().and_then(|driver| driver.stream_get_id);
+    let told = asked.is_some_and(|stream_get_id| {
+        // SAFETY: by the caller; `id` takes the answer.
+        let code = unsafe { stream_get_id(stream, &raw mut id) };
+        code.result().is_ok()
+    });
+    if told {
+        id
+    } else {
+        NEXT.fetch_add(1, Ordering::Relaxed)
     }
 }
 

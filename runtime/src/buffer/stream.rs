@@ -9,10 +9,7 @@
 use std::{
     collections::BTreeMap,
     ffi::c_void,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
@@ -26,7 +23,7 @@ use super::{
 };
 use crate::{
     current::Current,
-    driver::{DriverCode, driver},
+    driver::{DriverCode, stream_id},
     error::{BufferError, BufferErrorKind},
     event::Event,
 };
@@ -182,24 +179,13 @@ fn normal(handle: usize) -> usize {
     if handle == LEGACY { NULL } else { handle }
 }
 
-/// The identity of a stream whose context is current: the driver's own where it tells, which it
-/// never gives again; else one that no other use has, so that one stream may count as several.
+/// The identity of a living stream whose context is current.
 fn identify(stream: sys::CUstream, context: &CudaContext) -> StreamId {
-    static NEXT: AtomicU64 = AtomicU64::new(1 << 63);
-    let mut id = 0;
-    let asked = driver().ok().and_then(|driver| driver.stream_get_id);
-    let told = asked.is_some_and(|stream_get_id| {
-        // SAFETY: the stream is alive and its context current; `id` takes the answer.
-        unsafe { stream_get_id(stream, &raw mut id) }
-            .result()
-            .is_ok()
-    });
-    if !told {
-        id = NEXT.fetch_add(1, Ordering::Relaxed);
-    }
     StreamId {
         context: context.cu_ctx() as usize,
-        id,
+        // SAFETY: the stream is alive and its context current: each caller holds or borrows the
+        // stream, and has entered the context.
+        id: unsafe { stream_id(stream) },
     }
 }
 

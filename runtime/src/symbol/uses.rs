@@ -8,7 +8,7 @@ use std::{
     mem, ptr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
 
@@ -18,7 +18,7 @@ use super::{
     error::{SymbolError, SymbolErrorKind},
     gate::{Entered, Gate},
 };
-use crate::{current::Current, driver::driver};
+use crate::{current::Current, driver::stream_id};
 
 /// Orders the uses of a symbol that is written.
 #[derive(Debug)]
@@ -187,7 +187,8 @@ impl<'a> Acquired<'a> {
             uses,
             open: 0,
             stream,
-            id: stream_id(stream),
+            // SAFETY: the stream is alive and its context current, as for this function.
+            id: unsafe { stream_id(stream) },
             _entered: entered,
         };
         for (tracker, writes) in uses {
@@ -248,21 +249,6 @@ impl Drop for Acquired<'_> {
 
 fn failed(call: &'static str, source: DriverError) -> SymbolErrorKind {
     SymbolErrorKind::Driver { call, source }
-}
-
-/// The identity of a stream whose context is current: the driver's own where it tells; else one
-/// that no other use has, so that one stream counts as several.
-fn stream_id(stream: sys::CUstream) -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1 << 63);
-    let mut id = 0;
-    let asked = driver().ok().and_then(|driver| driver.stream_get_id);
-    let told = asked.is_some_and(|stream_get_id| {
-        // SAFETY: the caller's stream is alive and its context current; `id` takes the answer.
-        unsafe { stream_get_id(stream, &raw mut id) }
-            .result()
-            .is_ok()
-    });
-    if told { id } else { NEXT.fetch_add(1, Relaxed) }
 }
 
 /// A point of a stream that keeps no context alive.
