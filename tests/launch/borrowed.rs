@@ -20,6 +20,32 @@ unsafe extern "C" {
     safe fn saxpy_in_place(n: u32, a: f32, x: &[f32], y: &mut [f32]);
 }
 
+#[kernel(ptx = "../kernels/scalars.ptx")]
+unsafe extern "C" {
+    #[requires(
+        a.len() >= n,
+        b.len() >= n,
+        c.len() >= n,
+        d.len() >= n,
+        e.len() >= n,
+        f.len() >= n,
+        g.len() >= n,
+        y.len() >= n
+    )]
+    safe fn many10(
+        a: &[f32],
+        b: &[f32],
+        c: &[f32],
+        d: &[f32],
+        e: &[f32],
+        f: &[f32],
+        g: &[f32],
+        y: &mut [f32],
+        alpha: f32,
+        n: i32,
+    );
+}
+
 /// `len` floats of the array from element `start` on.
 fn read<T>(
     array: &CudaSlice<T>,
@@ -177,6 +203,45 @@ fn a_written_array_must_not_overlap_another() {
     let mut expected = ramp(32);
     expected.copy_within(..16, 16);
     assert_eq!(stream.clone_dtoh(&buffer).unwrap(), expected);
+}
+
+#[test]
+fn a_written_array_must_not_overlap_one_of_many() {
+    let device = device!();
+    let stream = device.default_stream();
+    let buffer = stream.clone_htod(&ramp(80)).unwrap();
+    // The last one is written; which of the others begins within it, if any does. Those that are
+    // read all share elements.
+    let launch = |overlapping: Option<usize>| {
+        let input = |k: usize| {
+            let start = if overlapping == Some(k) { 71 } else { k };
+            read(&buffer, start, 8, &stream)
+        };
+        let mut y = write(&buffer, 72, 8, &stream);
+        many10(
+            &stream,
+            cover(8),
+            &input(0),
+            &input(1),
+            &input(2),
+            &input(3),
+            &input(4),
+            &input(5),
+            &input(6),
+            &mut y,
+            1.0,
+            8,
+        )
+    };
+    for (k, name) in ["a", "b", "c", "d", "e", "f", "g"].iter().enumerate() {
+        let (index, message) = refused(launch(Some(k)));
+        assert_eq!(index, 7);
+        let told = format!("the array overlaps argument `{name}` (parameter {k})");
+        assert!(message.starts_with(&told), "{message}");
+    }
+    assert_eq!(stream.clone_dtoh(&buffer).unwrap(), ramp(80));
+    launch(None).unwrap();
+    assert_ne!(stream.clone_dtoh(&buffer).unwrap(), ramp(80));
 }
 
 #[test]
