@@ -1,0 +1,410 @@
+//! The steps that are taken for each argument of a launch, and the one driver call.
+
+use std::{cell::Cell, ffi::c_void, fmt, mem::ManuallyDrop};
+
+use cudarc::driver::{CudaStream, sys::CUstream};
+use gridcall_view::{AsDeviceView, AsDeviceViewMut, Guard, Place, StreamRef, View, ViewError};
+
+use super::{
+    finish::{Finish, synchronise, wait},
+    node::FOREIGN,
+    overlap::{Span, any_overlap, any_overlap_of_many, check_disjoint},
+    refusal::{Unfit, not_launched, read_only, unmet, view_error},
+    stream::{is_alone, rebind},
+};
+use crate::{
+    attributes::Attributes,
+    contract::{Extents, Int},
+    describe::Arrays,
+    driver::DriverCode,
+    error::LaunchError,
+    launch::Dims,
+    load::Loaded,
+    params::Params,
+    trace,
+};
+
+/// One launch, while its arguments are described, checked, acquired and released.
+///
+/// No method hands a reference to it to a function that is not inlined: it exists in registers.
+#[derive(Debug)]
+pub struct Call<'a> {
+    kernel: &'a Loaded,
+    stream: StreamRef<'a>,
+    dims: Dims,
+    /// What the launch asks for besides.
+    pub(super) attributes: Option<&'a Attributes<'a>>,
+    /// Whether an array was described that Rust's borrow rules do not guard.
+    unguarded: Cell<bool>,
+    /// How many arrays were described.
+    described: Cell<usize>,
+    /// How many of them are settled on the stream.
+    settled: Cell<usize>,
+    /// Whether one of them is not, and its tracker is not the stream's either.
+    pub(super) mixed: Cell<bool>,
+    /// Whether the launch is made alone, for as long as cudarc orders nothing.
+    pub(super) waits_late: Cell<bool>,
+    /// Whether it is known not to be waited for (`GRIDCALL_SYNC=1`).
+    pub(super) goes_on: bool,
+    /// What is known of the arrays, in case that it is and fails.
+    pub(super) arrays: Option<&'a Arrays>,
+}
+
+impl<'a> Call<'a> {
+    #[inline(always)]
+    pub(super) fn new(kernel: &'a Loaded, stream: StreamRef<'a>, dims: Dims) -> Call<'a> {
+        Call {
+            kernel,
+            stream,
+            dims,
+            attributes: None,
+            unguarded: Cell::new(false),
+            described: Cell::new(0),
+            settled: Cell::new(0),
+            mixed: Cell::new(false),
+            waits_late: Cell::new(false),
+            goes_on: false,
+            arrays: None,
+        }
+    }
+
+    /// Describes an array that the kernel reads: contiguous, in the stream's context, its first
+    /// element aligned to `align` bytes.
+    #[inline(always)]
+    pub fn read<T, V: AsDeviceView<T> + ?Sized>(
+        &self,
+        index: usize,
+        align: usize,
+        array: &V,
+    ) -> Result<Span, LaunchError> {
+        match array.describe() {
+            Ok(view) => self.span::<T>(index, align, view, false, || array.make_contiguous()),
+            Err(error) => Err(view_error(self.kernel, index, error)),
+        }
+    }
+
+    /// Describes an array that the kernel writes, and that its owner lets be written.
+    #[inline(always)]
+    pub fn write<T, V: AsDeviceViewMut<T> + ?Sized>(
+        &self,
+        index: usize,
+        align: usize,
+        array: &mut V,
+    ) -> Result<Span, LaunchError> {
+        match array.describe_mut() {
+            Ok(view) if view.is_read_only() => Err(read_only(self.kernel, index)),
+            Ok(view) => self.span::<T>(index, align, view, true, || array.make_contiguous_mut()),
+            Err(error) => Err(view_error(self.kernel, index, error)),
+        }
+    }
+
+    /// Describes an array that may be left out.
+    #[inline(always)]
+    pub fn read_optional<T>(
+        &self,
+        index: usize,
+        align: usize,
+        array: Option<&dyn AsDeviceView<T>>,
+    ) -> Result<Span, LaunchError> {
+        match array {
+            Some(array) => self.read(index, align, array),
+            None => Ok(Span::ABSENT),
+        }
+    }
+
+    #[inline(always)]
+    fn span<T>(
+        &self,
+        index: usize,
+        align: usize,
+        view: View<'_>,
+        writes: bool,
+        cure: impl FnOnce() -> &'static str,
+    ) -> Result<Span, LaunchError> {
+        let mut elsewhere = false;
+        self.described.set(self.described.get() + 1);
+        if self.is_settled(&view, writes) {
+            self.settled.set(self.settled.get() + 1);
+        } else if view.tracker() != self.stream.tracker() {
+            self.mixed.set(true);
+            elsewhere = match view.place() {
+                Place::Context { context, .. } => differ(context, self.stream.context()),
+                Place::Device(device) => device != self.stream.device(),
+                Place::Everywhere => self.stream.device() == FOREIGN,
+                _ => true,
+            };
+        }
+        let pointer = view.pointer();
+        if elsewhere || !view.is_contiguous() || pointer & (align as u64 - 1) != 0 {
+            let unfit = Unfit {
+                pointer,
+                layout: view.layout(),
+                place: view.place(),
+                elsewhere,
+                stream: self.stream.device(),
+                align,
+                cure: cure(),
+            };
+            return Err(unfit.explain(self.kernel, index));
+        }
+        if !view.is_exclusive() {
+            self.unguarded.set(true);
+        }
+        Ok(Span {
+            pointer,
+            len: view.len(),
+            element: size_of::<T>(),
+            exclusive: view.is_exclusive(),
+        })
+    }
+
+    /// Refuses an array that the kernel cannot reach, or whose first element is not aligned.
+    pub(crate) fn check_place(
+        &self,
+        index: usize,
+        align: usize,
+        view: &View<'_>,
+    ) -> Result<(), LaunchError> {
+        let first = View::new(view.pointer(), 1, view.place()).tracked_by(view.tracker());
+        self.span::<u8>(index, align, first, false, || "").map(drop)
+    }
+
+    /// All that lies between the first and the last address of an array that is not contiguous:
+    /// room for `len` elements.
+    pub(crate) fn reaching<T>(&self, first: u64, len: usize, view: &View<'_>) -> Span {
+        if !view.is_exclusive() {
+            self.unguarded.set(true);
+        }
+        Span {
+            pointer: first,
+            len,
+            element: size_of::<T>(),
+            exclusive: view.is_exclusive(),
+        }
+    }
+
+    pub(crate) fn read_only(&self, index: usize) -> LaunchError {
+        read_only(self.kernel, index)
+    }
+
+    pub(crate) fn view_error(&self, index: usize, error: ViewError) -> LaunchError {
+        view_error(self.kernel, index, error)
+    }
+
+    /// Whether the launching stream may use all arrays without more ado.
+    #[inline(always)]
+    pub(super) fn all_settled(&self) -> bool {
+        self.settled.get() == self.described.get()
+    }
+
+    /// Whether the launching stream, in the array's context, may use it without more ado.
+    #[inline(always)]
+    fn is_settled(&self, view: &View<'_>, writes: bool) -> bool {
+        let stream = self.stream.raw();
+        let settled = if writes {
+            view.may_write_on(stream)
+        } else {
+            view.may_read_on(stream)
+        };
+        settled
+            && match view.place() {
+                Place::Context { context, .. } => context == self.stream.context(),
+                Place::Device(device) => {
+                    let stream = self.stream.native::<CudaStream>();
+                    // The default streams of other contexts have the same handles.
+                    device == self.stream.device()
+                        && stream.is_some_and(|stream| stream.context().is_primary())
+                }
+                _ => false,
+            }
+    }
+
+    /// Refuses arrays that overlap where the kernel writes to one of them; each with its
+    /// parameter, and whether the kernel writes it.
+    ///
+    /// Arrays that Rust's borrow rules guard cannot overlap each other.
+    #[inline(always)]
+    pub fn disjoint<const N: usize>(
+        &self,
+        arrays: &[(usize, Span, bool); N],
+    ) -> Result<(), LaunchError> {
+        // A few arrays are compared here, in registers; who overlaps is told elsewhere.
+        let any = || {
+            if N > 4 {
+                any_overlap_of_many(arrays)
+            } else {
+                any_overlap(arrays)
+            }
+        };
+        if self.unguarded.get() && any() {
+            check_disjoint(self.kernel, arrays)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The grid, for contracts.
+    #[must_use]
+    #[inline(always)]
+    pub fn grid(&self) -> Extents {
+        self.dims.grid.into()
+    }
+
+    /// The block, for contracts.
+    #[must_use]
+    #[inline(always)]
+    pub fn block(&self) -> Extents {
+        self.dims.block.into()
+    }
+
+    /// The dynamic shared memory of a block in bytes, for contracts.
+    #[must_use]
+    #[inline(always)]
+    pub fn shared_mem_bytes(&self) -> Int {
+        self.dims.shared_mem_bytes.into()
+    }
+
+    /// The error of a contract that does not hold, with what its names stand for.
+    #[must_use]
+    #[inline(always)]
+    pub fn requirement(&self, index: usize, values: &[(&str, &dyn fmt::Display)]) -> LaunchError {
+        unmet(self.kernel, index, values)
+    }
+
+    /// Makes the stream wait for the last write of an array that the kernel reads.
+    #[inline(always)]
+    pub fn acquire<'v, T, V: AsDeviceView<T> + ?Sized>(
+        &self,
+        index: usize,
+        array: &'v V,
+    ) -> Result<Guard<'v>, LaunchError>
+    where
+        'a: 'v,
+    {
+        match array.acquire(self.stream) {
+            Ok(guard) => Ok(guard),
+            Err(error) => Err(view_error(self.kernel, index, error)),
+        }
+    }
+
+    /// Makes the stream wait for the last uses of an array that the kernel writes.
+    #[inline(always)]
+    pub fn acquire_mut<'v, T, V: AsDeviceViewMut<T> + ?Sized>(
+        &self,
+        index: usize,
+        array: &'v mut V,
+    ) -> Result<Guard<'v>, LaunchError>
+    where
+        'a: 'v,
+    {
+        match array.acquire_mut(self.stream) {
+            Ok(guard) => Ok(guard),
+            Err(error) => Err(view_error(self.kernel, index, error)),
+        }
+    }
+
+    /// Makes the stream wait for the last write of an array, if there is one.
+    #[inline(always)]
+    pub fn acquire_optional<'v, T>(
+        &self,
+        index: usize,
+        array: Option<&'v dyn AsDeviceView<T>>,
+    ) -> Result<Guard<'v>, LaunchError>
+    where
+        'a: 'v,
+    {
+        match array {
+            Some(array) => self.acquire(index, array),
+            None => Ok(Guard::none()),
+        }
+    }
+
+    /// Enqueues the kernel.
+    ///
+    /// # Safety
+    ///
+    /// `params` must hold every parameter as declared, its arrays acquired through this call. The
+    /// declaration must be true, and where it is not `safe`, the caller of the kernel must have
+    /// vouched for the rest.
+    #[inline(always)]
+    pub unsafe fn enqueue<const SIZE: usize>(
+        &self,
+        params: &mut Params<SIZE>,
+    ) -> Result<(), LaunchError> {
+        let stream: CUstream = self.stream.raw().cast();
+        let _range = trace::launch(self.kernel, self.dims, stream);
+        loop {
+            let code = match self.attributes {
+                // SAFETY: the kernel was loaded in, or compared with, the context of the stream,
+                // which is borrowed; the caller vouches for the arguments.
+                None => unsafe { params.launch(self.kernel, self.dims, stream) },
+                // SAFETY: as above; events were compared with that context.
+                Some(attributes) => unsafe {
+                    params.launch_with(self.kernel, self.dims, stream, attributes)
+                },
+            };
+            match code.result() {
+                Ok(()) => break,
+                Err(code) => {
+                    let dims = self.dims.numbers();
+                    try_again(
+                        self.kernel,
+                        self.stream.native(),
+                        code,
+                        dims,
+                        self.attributes,
+                    )?;
+                }
+            }
+        }
+        if !self.goes_on && self.kernel.synchronous {
+            let (dims, attributes) = (self.dims.numbers(), self.attributes);
+            let (kernel, arrays) = (self.kernel, self.arrays);
+            // SAFETY: the stream is borrowed and its context current.
+            unsafe { synchronise(kernel, stream, dims, params.bytes(), arrays, attributes) }?;
+        }
+        Ok(())
+    }
+
+    /// Begins the end: each guard must be finished now that the kernel is enqueued.
+    #[inline(always)]
+    pub fn finish(&self) -> Finish<'a> {
+        let stream = self.stream.raw().cast();
+        let mut error = None;
+        if self.waits_late.get() && !self.stream.native().is_some_and(is_alone) {
+            // Another thread made a second stream since the launch began.
+            // SAFETY: the stream is borrowed and its context current.
+            error = unsafe { wait(self.kernel, stream) }.err();
+        }
+        Finish {
+            kernel: self.kernel,
+            stream,
+            error: ManuallyDrop::new(error),
+        }
+    }
+}
+
+/// Whether two contexts differ. Cold, so that nothing is prepared for it: those of an array and a
+/// stream that share a tracker need not be compared.
+#[cold]
+#[inline(never)]
+fn differ(one: *mut c_void, other: *mut c_void) -> bool {
+    one != other
+}
+
+/// After a launch that the driver refused: makes the stream's context current, if another was, for
+/// one more try.
+#[cold]
+#[inline(never)]
+fn try_again(
+    kernel: &Loaded,
+    stream: Option<&CudaStream>,
+    code: DriverCode,
+    dims: [u32; 7],
+    attributes: Option<&Attributes<'_>>,
+) -> Result<(), LaunchError> {
+    match stream {
+        Some(stream) if rebind(kernel, stream)? => Ok(()),
+        _ => Err(not_launched(kernel, code, dims, attributes)),
+    }
+}
