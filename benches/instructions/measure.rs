@@ -44,20 +44,21 @@ pub(crate) fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
                 measure("Buffer (five also read by another stream)", None, line_up)?;
             }
         }
-        let kernel = Kernel::Empty10;
         let stream = match streams {
             Streams::One => "the default stream",
             Streams::Several => "a stream that can be captured",
         };
-        let mut measure = |what: &str, line_up: LineUp| {
+        let mut measure = |what: &str, kernel: Kernel, line_up: LineUp| {
             let nodes = graphs::NODES;
             let arrays = kernel.describe("buffers");
             let group = format!("{what} of {nodes} launches, each of {arrays}, on {stream}");
             let budget = |way| graph_budget(kernel, way);
             measure_all(&driver, &group, line_up, budget, &mut rows)
         };
-        measure("a graph", graphs::replays(&scene)?)?;
-        measure("one node", graphs::updates(&scene)?)?;
+        measure("a graph", Kernel::Empty10, graphs::replays(&scene)?)?;
+        for kernel in [Kernel::Empty4, Kernel::Empty10] {
+            measure("one node", kernel, graphs::updates(&scene, kernel)?)?;
+        }
     }
     fs::write(folder.join(Row::FILE), rows)?;
     Ok(())

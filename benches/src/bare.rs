@@ -43,8 +43,20 @@ pub struct Prepared {
     stream: CUstream,
     kernel_params: *mut *mut c_void,
     extra: *mut *mut c_void,
+    /// Where the factor is; null if the kernel takes nothing.
+    alpha: *mut f32,
     /// What the parameters point to.
     arguments: Slices,
+}
+
+/// The same, kept for the rest of the process.
+pub struct Leaked {
+    /// `kernelParams`, or null.
+    pub kernel_params: *mut *mut c_void,
+    /// `extra`, or null.
+    pub extra: *mut *mut c_void,
+    /// The factor among what they point to.
+    pub alpha: *mut f32,
 }
 
 type LaunchKernel = unsafe extern "C" fn(
@@ -77,6 +89,7 @@ impl Prepared {
             stream: stream.cu_stream(),
             kernel_params: ptr::null_mut(),
             extra: ptr::null_mut(),
+            alpha: ptr::null_mut(),
             arguments,
         };
         if read == 0 {
@@ -96,6 +109,7 @@ impl Prepared {
         let size = size_of_val(&*words);
         // Kept for the rest of the process, as is each list of pointers.
         let base: *mut c_void = words.leak().as_mut_ptr().cast();
+        prepared.alpha = base.wrapping_byte_add(scalars).cast();
         match form {
             Form::Array => {
                 let offsets = (0..scalars).step_by(8).chain([scalars, scalars + 4]);
@@ -117,12 +131,15 @@ impl Prepared {
 }
 
 impl Prepared {
-    /// `kernelParams` and `extra`, with what they point to kept for the rest of the process.
+    /// Keeps what the parameters point to for the rest of the process.
     #[must_use]
-    pub fn leak(self) -> (*mut *mut c_void, *mut *mut c_void) {
-        let pointers = (self.kernel_params, self.extra);
+    pub fn leak(self) -> Leaked {
         std::mem::forget(self.arguments);
-        pointers
+        Leaked {
+            kernel_params: self.kernel_params,
+            extra: self.extra,
+            alpha: self.alpha,
+        }
     }
 }
 

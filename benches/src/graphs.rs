@@ -1,8 +1,6 @@
 //! Graphs of a hundred launches: replayed, and one of their nodes updated, by the bare calls and by
 //! ours.
 
-#![expect(clippy::many_single_char_names, reason = "the kernel's own")]
-
 use std::{
     error::Error,
     ffi::{c_uint, c_void},
@@ -21,10 +19,10 @@ use libloading::Library;
 
 use crate::{
     Contender,
-    bare::{Form, Prepared},
-    kernels::empty10,
+    bare::{Form, Leaked, Prepared},
+    kernels::{empty4, empty10},
     line_up::{Kernel, LineUp, Way},
-    scene::{BLOCKS, Scene, Slices, THREADS},
+    scene::{BLOCKS, Scene, THREADS},
 };
 
 /// Launches of each graph, each of which waits for the one before.
@@ -49,31 +47,33 @@ struct BareUpdate {
     exec: CUgraphExec,
     node: CUgraphNode,
     params: KernelNodeParams,
+    /// The factor among them.
+    alpha: *mut f32,
 }
 
-/// Our update.
-struct Update {
+/// Our update of a node of the kernel `K`, which takes `N` arrays.
+struct Update<K, const N: usize> {
     graph: GraphExec<'static>,
-    node: Node<empty10>,
-    arrays: [GraphSliceMut<f32>; 8],
+    node: Node<K>,
+    arrays: [GraphSliceMut<f32>; N],
     alpha: f32,
     n: i32,
 }
 
-/// Replays, the bare call first.
+/// Replays of launches of `empty10`, the bare call first.
 ///
 /// # Errors
 ///
 /// If the driver refuses something.
 pub fn replays(scene: &Scene) -> Result<LineUp, Box<dyn Error>> {
-    let (mut graph, ..) = ours(scene)?;
+    let mut graph = Update::<empty10, 8>::new(scene)?.graph;
     graph.upload(scene.stream())?;
     let stream = || scene.stream().clone();
     let bare = |form| {
-        let (functions, exec, ..) = bare(scene, form)?;
+        let bare = bare(scene, Kernel::Empty10, form)?;
         Ok::<_, Box<dyn Error>>(BareReplay {
-            functions,
-            exec,
+            functions: bare.functions,
+            exec: bare.exec,
             stream: stream(),
         })
     };
@@ -90,84 +90,82 @@ pub fn replays(scene: &Scene) -> Result<LineUp, Box<dyn Error>> {
     ])
 }
 
-/// Updates, the bare call first.
+/// Updates of a node of launches of `empty4` or `empty10`, each to another factor, the bare call first.
 ///
 /// # Errors
 ///
 /// If the driver refuses something.
-pub fn updates(scene: &Scene) -> Result<LineUp, Box<dyn Error>> {
-    let (graph, ours, arrays) = ours(scene)?;
-    let bare = |form| {
-        let (functions, exec, node, params) = bare(scene, form)?;
-        Ok::<_, Box<dyn Error>>(BareUpdate {
-            functions,
-            exec,
-            node,
-            params,
-        })
+pub fn updates(scene: &Scene, kernel: Kernel) -> Result<LineUp, Box<dyn Error>> {
+    let ours: Box<dyn Contender> = match kernel {
+        Kernel::Empty4 => Box::new(Update::<empty4, 2>::new(scene)?),
+        Kernel::Empty10 => Box::new(Update::<empty10, 8>::new(scene)?),
+        Kernel::Empty0 | Kernel::Empty12 => return Err("no graph is made of this kernel".into()),
     };
     Ok(vec![
-        (Way::BareUpdate, Box::new(bare(Form::Array)?)),
-        (Way::PackedUpdate, Box::new(bare(Form::Packed)?)),
+        (Way::BareUpdate, Box::new(bare(scene, kernel, Form::Array)?)),
         (
-            Way::Update,
-            Box::new(Update {
-                graph,
-                node: ours,
-                arrays,
-                alpha: 2.0,
-                n: 256,
-            }),
+            Way::PackedUpdate,
+            Box::new(bare(scene, kernel, Form::Packed)?),
         ),
+        (Way::Update, ours),
     ])
 }
 
-type Ours = (GraphExec<'static>, Node<empty10>, [GraphSliceMut<f32>; 8]);
+macro_rules! update {
+    ($kernel:ident, $count:literal: $($read:ident),+; $written:ident) => {
+        impl Update<$kernel, $count> {
+            fn new(scene: &Scene) -> Result<Self, Box<dyn Error>> {
+                let mut graph = Graph::new(scene.context())?;
+                let mut array = || graph.own(Buffer::<f32>::zeroed(scene.stream(), 256)?);
+                $(let $read = array()?;)+
+                let mut $written = array()?;
+                let mut node = None;
+                for _ in 0..NODES {
+                    let arguments = $kernel {
+                        $($read: &$read,)+
+                        $written: &mut $written,
+                        alpha: 2.0,
+                        n: 256,
+                    };
+                    node = Some(graph.add(cover(256), arguments)?);
+                }
+                let mut graph = graph.instantiate()?;
+                // Whatever a stream does at its first use of an array.
+                graph.launch(scene.stream())?;
+                Ok(Update {
+                    graph,
+                    node: node.ok_or("a graph without nodes")?,
+                    arrays: [$($read,)+ $written],
+                    alpha: 2.0,
+                    n: 256,
+                })
+            }
+        }
 
-fn ours(scene: &Scene) -> Result<Ours, Box<dyn Error>> {
-    let mut graph = Graph::new(scene.context())?;
-    let mut array = || graph.own(Buffer::<f32>::zeroed(scene.stream(), 256)?);
-    let [a, b, c, d, e, f, g, mut y] = [
-        array()?,
-        array()?,
-        array()?,
-        array()?,
-        array()?,
-        array()?,
-        array()?,
-        array()?,
-    ];
-    let mut node = None;
-    for _ in 0..NODES {
-        let arguments = empty10 {
-            a: &a,
-            b: &b,
-            c: &c,
-            d: &d,
-            e: &e,
-            f: &f,
-            g: &g,
-            y: &mut y,
-            alpha: 2.0,
-            n: 256,
-        };
-        node = Some(graph.add(cover(256), arguments)?);
-    }
-    let node = node.ok_or("a graph without nodes")?;
-    let mut graph = graph.instantiate()?;
-    // Whatever a stream does at its first use of an array.
-    graph.launch(scene.stream())?;
-    Ok((graph, node, [a, b, c, d, e, f, g, y]))
+        impl Contender for Update<$kernel, $count> {
+            fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+                self.alpha = -self.alpha;
+                let [$($read,)+ $written] = &mut self.arrays;
+                let arguments = $kernel {
+                    $($read,)+
+                    $written,
+                    alpha: self.alpha,
+                    n: self.n,
+                };
+                self.graph.update(self.node, cover(self.n), arguments)?;
+                Ok(())
+            }
+        }
+    };
 }
 
-fn bare(
-    scene: &Scene,
-    form: Form,
-) -> Result<(Functions, CUgraphExec, CUgraphNode, KernelNodeParams), Box<dyn Error>> {
+update!(empty4, 2: x; y);
+update!(empty10, 8: a, b, c, d, e, f, g; y);
+
+fn bare(scene: &Scene, kernel: Kernel, form: Form) -> Result<BareUpdate, Box<dyn Error>> {
     let functions = Functions::new()?;
-    let function = scene.function("empty10")?;
-    let (stream, arguments) = (scene.stream(), scene.slices()?);
-    let params = KernelNodeParams::new(&function, stream, arguments, form);
+    let function = scene.function(kernel.entry())?;
+    let (params, alpha) = KernelNodeParams::new(&function, scene, kernel, form)?;
     let mut graph = ptr::null_mut();
     // SAFETY: `graph` takes the answer.
     unsafe { (functions.create)(&raw mut graph, 0) }.result()?;
@@ -193,7 +191,13 @@ fn bare(
     unsafe { (functions.instantiate)(&raw mut exec, graph, 0) }.result()?;
     // SAFETY: the graph is of the stream's context, which is current.
     unsafe { (functions.launch)(exec, scene.stream().cu_stream()) }.result()?;
-    Ok((functions, exec, last, params))
+    Ok(BareUpdate {
+        functions,
+        exec,
+        node: last,
+        params,
+        alpha,
+    })
 }
 
 impl Contender for BareReplay {
@@ -213,30 +217,13 @@ impl Contender for Replay {
 
 impl Contender for BareUpdate {
     fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+        // SAFETY: it is kept for the rest of the process, and nobody else has it.
+        let alpha = unsafe { &mut *self.alpha };
+        *alpha = -*alpha;
         // SAFETY: as for `BareReplay`; the parameters are those of the node's kernel.
         let code =
             unsafe { (self.functions.set_params)(self.exec, self.node, &raw const self.params) };
         code.result().map_err(Into::into)
-    }
-}
-
-impl Contender for Update {
-    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
-        let [a, b, c, d, e, f, g, y] = &mut self.arrays;
-        let arguments = empty10 {
-            a,
-            b,
-            c,
-            d,
-            e,
-            f,
-            g,
-            y,
-            alpha: self.alpha,
-            n: self.n,
-        };
-        self.graph.update(self.node, cover(self.n), arguments)?;
-        Ok(())
     }
 }
 
@@ -254,25 +241,32 @@ struct KernelNodeParams {
 }
 
 impl KernelNodeParams {
-    /// For `empty10`, with what the parameters point to kept for the rest of the process.
+    /// With what the parameters point to kept for the rest of the process, and where the factor is
+    /// among that.
     fn new(
         function: &CudaFunction,
-        stream: &CudaStream,
-        arguments: Slices,
+        scene: &Scene,
+        kernel: Kernel,
         form: Form,
-    ) -> KernelNodeParams {
-        let read = Kernel::Empty10.arrays() - 1;
-        let (params, extra) = Prepared::new(function, stream, arguments, read, form).leak();
-        KernelNodeParams {
+    ) -> Result<(KernelNodeParams, *mut f32), Box<dyn Error>> {
+        let read = kernel.arrays() - 1;
+        let prepared = Prepared::new(function, scene.stream(), scene.slices()?, read, form);
+        let Leaked {
+            kernel_params,
+            extra,
+            alpha,
+        } = prepared.leak();
+        let params = KernelNodeParams {
             function: function.cu_function(),
             grid: [BLOCKS, 1, 1],
             block: [THREADS, 1, 1],
             shared_mem_bytes: 0,
-            params,
+            params: kernel_params,
             extra,
             kernel: ptr::null_mut(),
             context: ptr::null_mut(),
-        }
+        };
+        Ok((params, alpha))
     }
 }
 

@@ -101,7 +101,7 @@ impl Kernel {
         }
     }
 
-    fn entry(self) -> &'static str {
+    pub(crate) fn entry(self) -> &'static str {
         match self {
             Kernel::Empty0 => "empty0",
             Kernel::Empty4 => "empty4",
