@@ -76,7 +76,7 @@ fn a_kernel_is_a_function_and_a_struct() {
             "impl ::gridcall::__private::Declared for saxpy {",
             "type Safety = ::gridcall::Safe;",
             "type Params = ::gridcall::__private::Params<24>;",
-            "const ARRAYS: ::core::primitive::bool = true;",
+            "const ARRAYS: ::core::primitive::usize = 2;",
         ],
     );
     assert_lacks(
@@ -96,7 +96,7 @@ fn a_launch_takes_its_steps_in_order() {
         "if (x.len() >= n) {}",
         "call.requirement(0, &[(\"n\", &{ n }), (\"x.len()\", &x.len())])",
         "call.requirement(1,",
-        "call.disjoint(&[(2, view2, false), (3, view3, true)])?;",
+        "call.disjoint(|| [(2, view2, false), (3, view3, true)])?;",
         "Params::<24>::zeroed();",
         "params.set(0, &self.n);",
         "params.set(4, &self.a);",

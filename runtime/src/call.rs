@@ -13,6 +13,7 @@
 mod finish;
 mod node;
 mod overlap;
+mod purpose;
 mod refusal;
 mod shape;
 mod steps;
@@ -37,9 +38,10 @@ use self::{
     stream::{is_alone, rebind},
 };
 
-pub use self::{finish::Finish, overlap::Span, steps::Call};
+pub use self::{finish::Finish, overlap::Span, purpose::Purpose, steps::Call};
 pub(crate) use self::{
-    node::{FOREIGN, attributes_of_node, check_node, has_attributes},
+    node::{FOREIGN, attributes_of_node, check_again, check_node, has_attributes},
+    purpose::Stop,
     shape::resolve_examined,
     stream::begin,
 };
@@ -92,7 +94,7 @@ macro_rules! launch_resolved {
             return Ok(());
         }
         let touches = <$ty::Declared as Declared>::TOUCHES;
-        if !$ty::ARRAYS && !touches && attributes.is_none() {
+        if $ty::ARRAYS == 0 && !touches && attributes.is_none() {
             // SAFETY: the parameters are those of these arguments.
             return unsafe { $arguments.run(&call, &mut params) };
         }

@@ -2,18 +2,19 @@
 
 mod array;
 mod capture;
+mod checked;
 mod copy;
 mod error;
 mod exec;
 mod functions;
-mod notes;
 mod order;
 
 use std::{
+    cell::RefCell,
     ffi::c_void,
     fmt,
     marker::PhantomData,
-    ptr,
+    mem, ptr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -28,9 +29,9 @@ use gridcall_view::{AsDeviceView, AsDeviceViewMut, StreamRef};
 
 use self::{
     array::{Array, Own, Part, Read, Write, check, tracker},
+    checked::Checked,
     functions::{Functions, KernelNodeParams, functions},
-    notes::Notes,
-    order::{Access, Order, Uses},
+    order::{Order, Uses},
 };
 use crate::{
     attributes::Attributes,
@@ -45,6 +46,7 @@ use crate::{
     params::with_block,
 };
 
+pub(crate) use self::order::Access;
 pub use self::{
     array::{GraphSlice, GraphSliceMut},
     capture::{Capture, CaptureSlice, CaptureSliceMut},
@@ -140,7 +142,8 @@ struct Inner<'a> {
     raw: CUgraph,
     /// Odd, and never another's.
     id: usize,
-    notes: Notes,
+    /// What the arrays of the node were described for that was checked last.
+    noted: RefCell<Vec<Access>>,
     nodes: Vec<NodeOf>,
     order: Order,
     arrays: Vec<Box<dyn Array + 'a>>,
@@ -204,7 +207,7 @@ impl<'a> Graph<'a> {
                 context: context.clone(),
                 raw,
                 id,
-                notes: Notes::new(id),
+                noted: RefCell::default(),
                 nodes: Vec::new(),
                 order: Order::default(),
                 arrays: Vec::new(),
@@ -377,13 +380,10 @@ impl<'a> Graph<'a> {
     ) -> Result<Node<A::Declared>, GraphError> {
         let inner = &mut self.inner;
         let _current = enter(&inner.context)?;
-        let stand_in = Inner::stand_in(inner.id);
         let attributes = attributes_of_node(&kernel, &launch)?;
         let examined = has_attributes::<A::Declared>(&kernel, &launch).then_some(&attributes);
-        let check = || check_node(&kernel, stand_in, launch, examined, &mut arguments);
-        let (checked, accesses) = inner.notes.take(&[], check);
-        let accesses = accesses.unwrap_or_default().to_vec();
-        let (dims, mut params) = checked?;
+        let (dims, mut params) = inner.check(&kernel, launch, examined, &mut arguments)?;
+        let accesses = mem::take(inner.noted.get_mut());
         let shown = not_empty(&kernel, dims, &attributes);
         let packed = attributes.take_packed(&kernel);
         let node = self.add_node(&accesses, |inner, node, after| {
@@ -445,6 +445,20 @@ impl Inner<'_> {
         let cell = A::Declared::cell();
         cell.get(&self.context)
             .map_err(|error| LaunchError::of_load(cell.declaration().kernel, error).into())
+    }
+
+    /// Checks the arguments of a node, and notes what its arrays are described for.
+    fn check<A: Arguments>(
+        &self,
+        kernel: &Loaded,
+        launch: Launch<'_>,
+        attributes: Option<&Attributes<'static>>,
+        arguments: &mut A,
+    ) -> Result<(Dims, A::Params), LaunchError> {
+        self.noted.borrow_mut().clear();
+        let _checked = Checked::begin(self.id);
+        let stand_in = Inner::stand_in(self.id);
+        check_node(kernel, stand_in, launch, attributes, &self.noted, arguments)
     }
 
     /// What arguments of nodes are compared with, as those of a launch are with its stream.

@@ -6,7 +6,7 @@ use cudarc::driver::{CudaContext, CudaStream, sys::CUfunction};
 use gridcall_view::{AsDeviceView, AsDeviceViewMut, Guard, StreamRef, View, ViewError};
 
 use crate::{
-    call::{Call, describe_loaded, launch_loaded},
+    call::{Call, Purpose, describe_loaded, launch_loaded},
     cell::KernelCell,
     describe::{Arrays, LaunchDescription},
     error::{LaunchError, LaunchErrorKind, LoadError, LoadErrorKind},
@@ -125,15 +125,15 @@ pub unsafe trait Arguments {
     /// The parameters, packed: `Params<_>`.
     type Params: AsRef<[u8]> + AsMut<[u8]>;
 
-    /// Whether any of the arguments is an array.
-    const ARRAYS: bool;
+    /// How many of the arguments are arrays, those that are left out too.
+    const ARRAYS: usize;
 
     /// Describes the arrays, checks and packs all arguments. Enqueues nothing.
     ///
     /// # Errors
     ///
     /// If one of them cannot be what the kernel takes.
-    fn check(&mut self, call: &Call<'_>) -> Result<Self::Params, LaunchError>;
+    fn check<P: Purpose>(&mut self, call: &Call<'_, P>) -> Result<Self::Params, P::Stop>;
 
     /// Shows each array, for a description of the launch.
     fn see(&self, _arrays: &mut Arrays) {}

@@ -593,8 +593,7 @@ impl Dims {
             Shape::Cover { rank, .. } => rank,
             Shape::Stride(_) | Shape::Exact(_) => 1,
         };
-        let granted = kernel.shared_mem_granted();
-        if launch.shared_mem_bytes > u64::from(granted) {
+        if kernel.is_to_grant(launch.shared_mem_bytes) {
             kernel.grant_shared_mem(launch.shared_mem_bytes)?;
         }
         // What was granted is below the limit of a block.

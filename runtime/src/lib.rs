@@ -443,7 +443,7 @@ pub use vector::*;
 pub mod __private {
     pub use crate::{
         attributes::Needs,
-        call::{Call, Finish, Span, describe, launch, launch_unsafe},
+        call::{Call, Finish, Purpose, Span, describe, launch, launch_unsafe},
         cell::KernelCell,
         contract::{AnyField, Extents, Field, Int, ViewOf},
         counterpart::{

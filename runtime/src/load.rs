@@ -247,10 +247,11 @@ impl Loaded {
         }
     }
 
-    /// Bytes of dynamic shared memory that a launch may ask for as things stand.
+    /// Whether so many bytes of dynamic shared memory need an opt-in that was not given yet.
     #[inline(always)]
-    pub(crate) fn shared_mem_granted(&self) -> u32 {
-        self.granted_shared_mem.load(Ordering::Relaxed)
+    pub(crate) fn is_to_grant(&self, bytes: u64) -> bool {
+        // That none need one is mostly known to the compiler.
+        bytes > 0 && bytes > u64::from(self.granted_shared_mem.load(Ordering::Relaxed))
     }
 
     /// Bytes of dynamic shared memory that a launch may ask for at most.
@@ -275,7 +276,7 @@ impl Loaded {
         };
         static GRANTING: Mutex<()> = Mutex::new(());
         let _one_at_a_time = GRANTING.lock().unwrap_or_else(PoisonError::into_inner);
-        if bytes <= self.shared_mem_granted() {
+        if !self.is_to_grant(u64::from(bytes)) {
             return Ok(());
         }
         // Below the limit of a block, which is far below an int's.

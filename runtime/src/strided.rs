@@ -8,9 +8,8 @@ use gridcall_view::{AsDeviceView, AsDeviceViewMut, Layout, View, ViewError};
 
 use crate::{
     arg::KernelArg,
-    call::{Call, Span},
+    call::{Call, Purpose, Span},
     contract::Int,
-    error::LaunchError,
     layout::{ArgLayout, Class},
 };
 
@@ -150,7 +149,7 @@ impl<T, const N: usize> StridedOf<T, N> {
     }
 }
 
-impl Call<'_> {
+impl<P: Purpose> Call<'_, P> {
     /// Describes an array that the kernel reads in its dimensions.
     #[inline]
     #[expect(clippy::missing_errors_doc, reason = "called by generated code only")]
@@ -159,7 +158,7 @@ impl Call<'_> {
         index: usize,
         align: usize,
         array: &V,
-    ) -> Result<StridedView<T, N>, LaunchError> {
+    ) -> Result<StridedView<T, N>, P::Stop> {
         let described = array.describe_strided();
         self.strided(index, align, described, false)
     }
@@ -172,7 +171,7 @@ impl Call<'_> {
         index: usize,
         align: usize,
         array: &mut V,
-    ) -> Result<StridedView<T, N>, LaunchError> {
+    ) -> Result<StridedView<T, N>, P::Stop> {
         let described = array.describe_strided_mut();
         self.strided(index, align, described, true)
     }
@@ -183,29 +182,25 @@ impl Call<'_> {
         align: usize,
         described: Result<View<'_>, ViewError>,
         written: bool,
-    ) -> Result<StridedView<T, N>, LaunchError> {
+    ) -> Result<StridedView<T, N>, P::Stop> {
         let view = match described {
-            Ok(view) if written && view.is_read_only() => return Err(self.read_only(index)),
+            Ok(view) if written && view.is_read_only() => return Err(self.read_only(index).into()),
             Ok(view) => view,
-            Err(error) => return Err(self.view_error(index, error)),
+            Err(error) => return Err(self.view_error(index, error).into()),
         };
         self.check_place(index, align, &view)?;
         let (extents, strides) = dims::<N>(&view).map_err(|error| self.view_error(index, error))?;
         if written && !view.is_empty() && may_share(&extents, &strides) {
             let shape = extents.map(i64::cast_unsigned);
-            return Err(self.view_error(
-                index,
-                ViewError::other(format!(
-                    "the kernel writes to it, and several of its indices may be one element: shape {shape:?}, strides {strides:?} in elements; pass a copy that has all of its elements"
-                )),
+            let error = ViewError::other(format!(
+                "the kernel writes to it, and several of its indices may be one element: shape {shape:?}, strides {strides:?} in elements; pass a copy that has all of its elements"
             ));
+            return Err(self.view_error(index, error).into());
         }
         let reach = reach(&extents, &strides, size_of::<T>(), view.pointer());
         let Some((first, len)) = reach else {
-            return Err(self.view_error(
-                index,
-                ViewError::other("its strides reach beyond all addresses"),
-            ));
+            let error = ViewError::other("its strides reach beyond all addresses");
+            return Err(self.view_error(index, error).into());
         };
         Ok(StridedView {
             value: Strided {
@@ -214,7 +209,7 @@ impl Call<'_> {
                 strides,
                 elements: PhantomData,
             },
-            span: self.reaching::<T>(first, len, &view),
+            span: self.reaching::<T>(first, len, &view, written)?,
             len: view.len(),
         })
     }

@@ -13,10 +13,10 @@ pub use self::{
 };
 use crate::{
     arg::KernelArg,
-    call::{Call, Span},
+    call::{Call, Purpose, Span},
     contract::Int,
     driver::{DriverCode, driver},
-    error::{LaunchError, LoadError},
+    error::LoadError,
     kernel::NoView,
     layout::{ArgLayout, Class},
     strided,
@@ -447,16 +447,16 @@ impl TensorOf<'_> {
     }
 }
 
-impl Call<'_> {
+impl<P: Purpose> Call<'_, P> {
     /// Describes a tensor map that the kernel reads by.
     #[expect(clippy::missing_errors_doc, reason = "called by generated code only")]
     pub fn read_tensor_map<'m, T, M: AsTensorMap<T> + ?Sized>(
         &self,
         index: usize,
         map: &'m M,
-    ) -> Result<TensorView<'m>, LaunchError> {
+    ) -> Result<TensorView<'m>, P::Stop> {
         let (descriptor, shape) = map.parts();
-        self.tensor_map::<T>(index, map.describe_strided(), descriptor, shape)
+        self.tensor_map::<T>(index, map.describe_strided(), descriptor, shape, false)
     }
 
     /// Describes a tensor map that the kernel writes by.
@@ -465,9 +465,9 @@ impl Call<'_> {
         &self,
         index: usize,
         map: &'m M,
-    ) -> Result<TensorView<'m>, LaunchError> {
+    ) -> Result<TensorView<'m>, P::Stop> {
         let (descriptor, shape) = map.parts();
-        self.tensor_map::<T>(index, map.describe_strided_mut(), descriptor, shape)
+        self.tensor_map::<T>(index, map.describe_strided_mut(), descriptor, shape, true)
     }
 
     fn tensor_map<'m, T>(
@@ -476,12 +476,13 @@ impl Call<'_> {
         described: Result<View<'_>, ViewError>,
         descriptor: &'m Descriptor,
         shape: &'m Shape,
-    ) -> Result<TensorView<'m>, LaunchError> {
+        written: bool,
+    ) -> Result<TensorView<'m>, P::Stop> {
         let view = described.map_err(|error| self.view_error(index, error))?;
         self.check_place(index, 1, &view)?;
         if view.pointer() != shape.pointer {
             let error = ViewError::other("the array has moved since it was mapped");
-            return Err(self.view_error(index, error));
+            return Err(self.view_error(index, error).into());
         }
         let reach = match view.layout() {
             Layout::Strided {
@@ -499,12 +500,12 @@ impl Call<'_> {
         };
         let Some((first, len)) = reach else {
             let error = ViewError::other("its strides reach beyond all addresses");
-            return Err(self.view_error(index, error));
+            return Err(self.view_error(index, error).into());
         };
         Ok(TensorView {
             descriptor,
             shape,
-            span: self.reaching::<T>(first, len, &view),
+            span: self.reaching::<T>(first, len, &view, written)?,
         })
     }
 }

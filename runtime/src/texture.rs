@@ -16,10 +16,9 @@ pub use self::{
 };
 use crate::{
     arg::KernelArg,
-    call::{Call, Span},
+    call::{Call, Purpose, Span},
     contract::Int,
     current::Current,
-    error::LaunchError,
     kernel::NoView,
     layout::{ArgLayout, Class},
 };
@@ -461,14 +460,14 @@ impl TextureOf {
     }
 }
 
-impl Call<'_> {
+impl<P: Purpose> Call<'_, P> {
     /// Describes a texture that the kernel reads.
     #[expect(clippy::missing_errors_doc, reason = "called by generated code only")]
     pub fn read_texture<T, M: AsTexture<T> + ?Sized>(
         &self,
         index: usize,
         texture: &M,
-    ) -> Result<TextureView, LaunchError> {
+    ) -> Result<TextureView, P::Stop> {
         let (object, first, shape) = texture.parts();
         self.check_place(index, 1, &first)?;
         let view = texture
@@ -477,7 +476,7 @@ impl Call<'_> {
         self.check_place(index, 1, &view)?;
         if view.pointer() != first.pointer() {
             let error = ViewError::other("the array has moved since the texture was made");
-            return Err(self.view_error(index, error));
+            return Err(self.view_error(index, error).into());
         }
         let reach = match view.layout() {
             Layout::Strided {
@@ -493,7 +492,7 @@ impl Call<'_> {
         Ok(TextureView {
             object,
             shape,
-            span: self.reaching::<T>(first.pointer(), reach, &view),
+            span: self.reaching::<T>(first.pointer(), reach, &view, false)?,
         })
     }
 }

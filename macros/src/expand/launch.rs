@@ -19,7 +19,7 @@ impl Subject<'_> {
     /// // check
     /// let view2 = call.read::<f32, _>(2, 4, &self.x)?;
     /// { let n = Int::from(self.n); let x = ViewOf(view2); if (x.len() >= n) {} else { return Err(..); } }
-    /// call.disjoint(&[(2, view2, false), (3, view3, true)])?;
+    /// call.disjoint(|| [(2, view2, false), (3, view3, true)])?;
     /// let mut params = Params::<24>::zeroed();
     /// params.set(0, &self.n);
     /// params.set_pointer(8, view2);
@@ -52,10 +52,10 @@ impl Subject<'_> {
             .iter()
             .enumerate()
             .map(|(nth, requirement)| self.requirement(nth, requirement));
-        let any_array = !arrays.is_empty();
+        let array_count = plain(arrays.len());
         let disjoint = (written && arrays.len() > 1).then(|| self.disjoint(&arrays));
         let see = arrays.iter().map(|&index| self.see(index));
-        let see = any_array.then(|| {
+        let see = (!arrays.is_empty()).then(|| {
             quote_spanned! {ours()=>
                 #[allow(clippy::all, clippy::pedantic)]
                 fn see(&self, arrays: &mut #krate::__private::Arrays) {
@@ -80,13 +80,13 @@ impl Subject<'_> {
             unsafe impl #generics #krate::__private::Arguments for #ty {
                 type Declared = #kernel_ty;
                 type Params = #krate::__private::Params<#params_size>;
-                const ARRAYS: ::core::primitive::bool = #any_array;
+                const ARRAYS: ::core::primitive::usize = #array_count;
                 #[inline(always)]
                 #[allow(unused_mut, unused_parens, clippy::all, clippy::pedantic)]
-                fn check(
+                fn check<__P: #krate::__private::Purpose>(
                     &mut self,
-                    call: &#krate::__private::Call<'_>,
-                ) -> ::core::result::Result<Self::Params, #krate::LaunchError> {
+                    call: &#krate::__private::Call<'_, __P>,
+                ) -> ::core::result::Result<Self::Params, __P::Stop> {
                     #claims
                     #(#describe)*
                     #(#requires)*
@@ -356,7 +356,7 @@ impl Subject<'_> {
             };
             quote_spanned! {ours()=> (#number, #span, #written) }
         });
-        quote_spanned! {ours()=> call.disjoint(&[#(#spans),*])?; }
+        quote_spanned! {ours()=> call.disjoint(|| [#(#spans),*])?; }
     }
 
     fn acquire(&self, index: usize) -> TokenStream {

@@ -1,10 +1,11 @@
 //! A launch that is a node of a graph: its shape and its arguments are checked, nothing is enqueued.
 
-use std::ptr;
+use std::{cell::RefCell, ptr};
 
 use gridcall_view::StreamRef;
 
 use super::{
+    purpose::{AsBefore, Noting, Stop},
     refusal::error,
     shape::{resolve, resolve_examined},
     steps::Call,
@@ -12,6 +13,7 @@ use super::{
 use crate::{
     attributes::Attributes,
     error::{AttributeError, LaunchError, LaunchErrorKind},
+    graph::Access,
     kernel::{Arguments, Declared},
     launch::{Dims, Launch},
     load::Loaded,
@@ -21,7 +23,8 @@ use crate::{
 /// arguments of its nodes are checked.
 pub(crate) const FOREIGN: i32 = i32::MIN;
 
-/// Describes, checks and packs the arguments of a graph's node, as for a launch. Enqueues nothing.
+/// Describes, checks and packs the arguments of a graph's node, as for a launch, and notes what its
+/// arrays are described for. Enqueues nothing.
 ///
 /// `graph` stands for the graph: all arrays must be tracked by what it is tracked by. `attributes` are
 /// the node's, if it [has any or may have](has_attributes). The kernel's context must be current then,
@@ -32,6 +35,7 @@ pub(crate) fn check_node<A: Arguments>(
     graph: StreamRef<'_>,
     launch: Launch<'_>,
     attributes: Option<&Attributes<'static>>,
+    noted: &RefCell<Vec<Access>>,
     arguments: &mut A,
 ) -> Result<(Dims, A::Params), LaunchError> {
     if A::Declared::TOUCHES
@@ -47,7 +51,28 @@ pub(crate) fn check_node<A: Arguments>(
             resolve_node::<A::Declared>(kernel, attributes, &copy)?
         }
     };
-    let params = arguments.check(&Call::new(kernel, graph, dims))?;
+    let params = arguments.check(&Call::of(kernel, graph, dims, Noting(noted)))?;
+    Ok((dims, params))
+}
+
+/// Describes, checks and packs other arguments of a node that has no attributes and is to have none,
+/// of which the arrays are those that it had before. `before` is what these are described for: none
+/// conflicts with another.
+#[inline(always)]
+pub(crate) fn check_again<A: Arguments>(
+    kernel: &Loaded,
+    graph: StreamRef<'_>,
+    launch: Launch<'_>,
+    before: &[Access],
+    arguments: &mut A,
+) -> Result<(Dims, A::Params), Stop> {
+    // Each is then compared without looking whether there are so many.
+    if before.len() != A::ARRAYS || A::Declared::TOUCHES {
+        return Err(Stop::Others);
+    }
+    let dims = resolve::<A::Declared>(kernel, launch)?;
+    let before = AsBefore::new(graph, before);
+    let params = arguments.check(&Call::of(kernel, graph, dims, before))?;
     Ok((dims, params))
 }
 

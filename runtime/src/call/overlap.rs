@@ -45,8 +45,15 @@ impl Span {
         self.pointer < other.end() && other.pointer < self.end() && self.len > 0 && other.len > 0
     }
 
+    /// The same, of an array that is there, and so does not reach beyond all addresses.
     #[inline(always)]
-    fn end(&self) -> u64 {
+    pub(super) fn end_of_memory(&self) -> u64 {
+        self.pointer
+            .wrapping_add(self.len.wrapping_mul(self.element) as u64)
+    }
+
+    #[inline(always)]
+    pub(super) fn end(&self) -> u64 {
         let bytes = self.len.saturating_mul(self.element) as u64;
         self.pointer.saturating_add(bytes)
     }

@@ -9,6 +9,7 @@ use super::{
     finish::{Finish, synchronise, wait},
     node::FOREIGN,
     overlap::{Span, any_overlap, any_overlap_of_many, check_disjoint},
+    purpose::{Launching, Purpose},
     refusal::{Unfit, not_launched, read_only, unmet, view_error},
     stream::{is_alone, rebind},
 };
@@ -28,7 +29,7 @@ use crate::{
 ///
 /// No method hands a reference to it to a function that is not inlined: it exists in registers.
 #[derive(Debug)]
-pub struct Call<'a> {
+pub struct Call<'a, P = Launching> {
     kernel: &'a Loaded,
     stream: StreamRef<'a>,
     dims: Dims,
@@ -48,11 +49,19 @@ pub struct Call<'a> {
     pub(super) goes_on: bool,
     /// What is known of the arrays, in case that it is and fails.
     pub(super) arrays: Option<&'a Arrays>,
+    purpose: P,
 }
 
 impl<'a> Call<'a> {
     #[inline(always)]
     pub(super) fn new(kernel: &'a Loaded, stream: StreamRef<'a>, dims: Dims) -> Call<'a> {
+        Call::of(kernel, stream, dims, Launching)
+    }
+}
+
+impl<'a, P: Purpose> Call<'a, P> {
+    #[inline(always)]
+    pub(super) fn of(kernel: &'a Loaded, stream: StreamRef<'a>, dims: Dims, purpose: P) -> Self {
         Call {
             kernel,
             stream,
@@ -65,6 +74,7 @@ impl<'a> Call<'a> {
             waits_late: Cell::new(false),
             goes_on: false,
             arrays: None,
+            purpose,
         }
     }
 
@@ -76,10 +86,10 @@ impl<'a> Call<'a> {
         index: usize,
         align: usize,
         array: &V,
-    ) -> Result<Span, LaunchError> {
+    ) -> Result<Span, P::Stop> {
         match array.describe() {
             Ok(view) => self.span::<T>(index, align, view, false, || array.make_contiguous()),
-            Err(error) => Err(view_error(self.kernel, index, error)),
+            Err(error) => Err(view_error(self.kernel, index, error).into()),
         }
     }
 
@@ -90,11 +100,11 @@ impl<'a> Call<'a> {
         index: usize,
         align: usize,
         array: &mut V,
-    ) -> Result<Span, LaunchError> {
+    ) -> Result<Span, P::Stop> {
         match array.describe_mut() {
-            Ok(view) if view.is_read_only() => Err(read_only(self.kernel, index)),
+            Ok(view) if view.is_read_only() => Err(read_only(self.kernel, index).into()),
             Ok(view) => self.span::<T>(index, align, view, true, || array.make_contiguous_mut()),
-            Err(error) => Err(view_error(self.kernel, index, error)),
+            Err(error) => Err(view_error(self.kernel, index, error).into()),
         }
     }
 
@@ -105,10 +115,13 @@ impl<'a> Call<'a> {
         index: usize,
         align: usize,
         array: Option<&dyn AsDeviceView<T>>,
-    ) -> Result<Span, LaunchError> {
+    ) -> Result<Span, P::Stop> {
         match array {
             Some(array) => self.read(index, align, array),
-            None => Ok(Span::ABSENT),
+            None => {
+                self.purpose.note(&Span::ABSENT, false)?;
+                Ok(Span::ABSENT)
+            }
         }
     }
 
@@ -120,10 +133,34 @@ impl<'a> Call<'a> {
         view: View<'_>,
         writes: bool,
         cure: impl FnOnce() -> &'static str,
-    ) -> Result<Span, LaunchError> {
+    ) -> Result<Span, P::Stop> {
+        let span = Span {
+            pointer: view.pointer(),
+            len: view.len(),
+            element: size_of::<T>(),
+            exclusive: view.is_exclusive(),
+        };
+        if !self.purpose.admits(&view, &span)? {
+            self.fits(index, align, &view, writes, cure)?;
+            self.note(&span, writes)?;
+        }
+        Ok(span)
+    }
+
+    /// Refuses an array that is not contiguous, not in the stream's context, or whose first element is
+    /// not aligned to `align` bytes.
+    #[inline(always)]
+    fn fits(
+        &self,
+        index: usize,
+        align: usize,
+        view: &View<'_>,
+        writes: bool,
+        cure: impl FnOnce() -> &'static str,
+    ) -> Result<(), LaunchError> {
         let mut elsewhere = false;
         self.described.set(self.described.get() + 1);
-        if self.is_settled(&view, writes) {
+        if self.is_settled(view, writes) {
             self.settled.set(self.settled.get() + 1);
         } else if view.tracker() != self.stream.tracker() {
             self.mixed.set(true);
@@ -147,15 +184,34 @@ impl<'a> Call<'a> {
             };
             return Err(unfit.explain(self.kernel, index));
         }
-        if !view.is_exclusive() {
-            self.unguarded.set(true);
-        }
-        Ok(Span {
-            pointer,
-            len: view.len(),
+        Ok(())
+    }
+
+    /// All that lies between the first and the last address of an array that is not contiguous:
+    /// room for `len` elements.
+    pub(crate) fn reaching<T>(
+        &self,
+        first: u64,
+        len: usize,
+        view: &View<'_>,
+        writes: bool,
+    ) -> Result<Span, P::Stop> {
+        let span = Span {
+            pointer: first,
+            len,
             element: size_of::<T>(),
             exclusive: view.is_exclusive(),
-        })
+        };
+        self.note(&span, writes)?;
+        Ok(span)
+    }
+
+    #[inline(always)]
+    fn note(&self, span: &Span, writes: bool) -> Result<(), P::Stop> {
+        if self.purpose.note(span, writes)? && !span.exclusive {
+            self.unguarded.set(true);
+        }
+        Ok(())
     }
 
     /// Refuses an array that the kernel cannot reach, or whose first element is not aligned.
@@ -166,21 +222,7 @@ impl<'a> Call<'a> {
         view: &View<'_>,
     ) -> Result<(), LaunchError> {
         let first = View::new(view.pointer(), 1, view.place()).tracked_by(view.tracker());
-        self.span::<u8>(index, align, first, false, || "").map(drop)
-    }
-
-    /// All that lies between the first and the last address of an array that is not contiguous:
-    /// room for `len` elements.
-    pub(crate) fn reaching<T>(&self, first: u64, len: usize, view: &View<'_>) -> Span {
-        if !view.is_exclusive() {
-            self.unguarded.set(true);
-        }
-        Span {
-            pointer: first,
-            len,
-            element: size_of::<T>(),
-            exclusive: view.is_exclusive(),
-        }
+        self.fits(index, align, &first, false, || "")
     }
 
     pub(crate) fn read_only(&self, index: usize) -> LaunchError {
@@ -189,12 +231,6 @@ impl<'a> Call<'a> {
 
     pub(crate) fn view_error(&self, index: usize, error: ViewError) -> LaunchError {
         view_error(self.kernel, index, error)
-    }
-
-    /// Whether the launching stream may use all arrays without more ado.
-    #[inline(always)]
-    pub(super) fn all_settled(&self) -> bool {
-        self.settled.get() == self.described.get()
     }
 
     /// Whether the launching stream, in the array's context, may use it without more ado.
@@ -226,21 +262,23 @@ impl<'a> Call<'a> {
     #[inline(always)]
     pub fn disjoint<const N: usize>(
         &self,
-        arrays: &[(usize, Span, bool); N],
-    ) -> Result<(), LaunchError> {
-        // A few arrays are compared here, in registers; who overlaps is told elsewhere.
-        let any = || {
-            if N > 4 {
-                any_overlap_of_many(arrays)
-            } else {
-                any_overlap(arrays)
-            }
-        };
-        if self.unguarded.get() && any() {
-            check_disjoint(self.kernel, arrays)
-        } else {
-            Ok(())
+        arrays: impl FnOnce() -> [(usize, Span, bool); N],
+    ) -> Result<(), P::Stop> {
+        if !self.unguarded.get() {
+            return Ok(());
         }
+        // Only now, so that arrays that are not compared are not put into memory for it.
+        let arrays = arrays();
+        // A few arrays are compared here, in registers; who overlaps is told elsewhere.
+        let any = if N > 4 {
+            any_overlap_of_many(&arrays)
+        } else {
+            any_overlap(&arrays)
+        };
+        if any {
+            check_disjoint(self.kernel, &arrays)?;
+        }
+        Ok(())
     }
 
     /// The grid, for contracts.
@@ -267,8 +305,16 @@ impl<'a> Call<'a> {
     /// The error of a contract that does not hold, with what its names stand for.
     #[must_use]
     #[inline(always)]
-    pub fn requirement(&self, index: usize, values: &[(&str, &dyn fmt::Display)]) -> LaunchError {
-        unmet(self.kernel, index, values)
+    pub fn requirement(&self, index: usize, values: &[(&str, &dyn fmt::Display)]) -> P::Stop {
+        unmet(self.kernel, index, values).into()
+    }
+}
+
+impl<'a> Call<'a> {
+    /// Whether the launching stream may use all arrays without more ado.
+    #[inline(always)]
+    pub(super) fn all_settled(&self) -> bool {
+        self.settled.get() == self.described.get()
     }
 
     /// Makes the stream wait for the last write of an array that the kernel reads.

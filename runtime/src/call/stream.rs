@@ -33,7 +33,7 @@ pub(crate) fn begin(
             refuse_capture(kernel, stream)?;
         }
     }
-    if shared_mem_bytes > u64::from(kernel.shared_mem_granted()) {
+    if kernel.is_to_grant(shared_mem_bytes) {
         // The opt-in asks for the kernel's context.
         rebind(kernel, stream)?;
     }

@@ -12,7 +12,7 @@ use std::{
 use cudarc::driver::CudaContext;
 use gridcall_view::{AsDeviceView, AsDeviceViewMut, Guard, Place, StreamRef, View, ViewError};
 
-use super::{notes::note, order::Access};
+use super::{checked::is_checked, order::Access};
 use crate::{
     buffer::Buffer,
     call::FOREIGN,
@@ -81,16 +81,14 @@ impl Part {
 
     /// The view that only the check of a node of the graph understands.
     #[inline(always)]
-    fn describe<T>(&self, writes: bool) -> Result<View<'_>, ViewError> {
-        let known = note(self.graph, self.access::<T>(writes))?;
+    fn describe(&self) -> Result<View<'_>, ViewError> {
+        is_checked(self.graph)?;
         let place = Place::Context {
             context: ptr::null_mut(),
             device: FOREIGN,
         };
-        let view = View::new(self.pointer, self.len, place).tracked_by(tracker(self.graph));
-        // It can be copied, so that overlap must be looked for: but not again between what the node
-        // used before, and does not write to twice.
-        Ok(if known { view.exclusive() } else { view })
+        // It can be copied, so that it is not exclusive.
+        Ok(View::new(self.pointer, self.len, place).tracked_by(tracker(self.graph)))
     }
 
     fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -204,7 +202,7 @@ impl<T> From<GraphSliceMut<T>> for GraphSlice<T> {
 unsafe impl<T> AsDeviceView<T> for GraphSlice<T> {
     #[inline(always)]
     fn describe(&self) -> Result<View<'_>, ViewError> {
-        self.part.describe::<T>(false)
+        self.part.describe()
     }
 
     fn acquire<'a>(&'a self, _stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
@@ -216,7 +214,7 @@ unsafe impl<T> AsDeviceView<T> for GraphSlice<T> {
 unsafe impl<T> AsDeviceView<T> for GraphSliceMut<T> {
     #[inline(always)]
     fn describe(&self) -> Result<View<'_>, ViewError> {
-        self.part.describe::<T>(false)
+        self.part.describe()
     }
 
     fn acquire<'a>(&'a self, _stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
@@ -228,7 +226,7 @@ unsafe impl<T> AsDeviceView<T> for GraphSliceMut<T> {
 unsafe impl<T> AsDeviceViewMut<T> for GraphSliceMut<T> {
     #[inline(always)]
     fn describe_mut(&self) -> Result<View<'_>, ViewError> {
-        self.part.describe::<T>(true)
+        self.part.describe()
     }
 
     fn acquire_mut<'a>(&'a mut self, _stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     buffer::is_capturing,
-    call::{attributes_of_node, check_node, has_attributes},
+    call::{attributes_of_node, has_attributes},
     driver::DriverCode,
     kernel::{Arguments, Declared, Safe},
     launch::Launch,
@@ -183,14 +183,11 @@ impl<'g, 'a> Capture<'g, 'a> {
             let _relaxed = Relaxed::enter(inner.functions);
             inner.find::<A>()?
         };
-        let stand_in = Inner::stand_in(inner.id);
         let launch = launch.into();
         let attributes = attributes_of_node(&kernel, &launch)?;
         let examined = has_attributes::<A::Declared>(&kernel, &launch).then_some(&attributes);
-        let check = || check_node(&kernel, stand_in, launch, examined, &mut arguments);
-        let (checked, accesses) = inner.notes.take(&[], check);
-        let uses = all(accesses.unwrap_or_default());
-        let (dims, mut params) = checked?;
+        let (dims, mut params) = inner.check(&kernel, launch, examined, &mut arguments)?;
+        let uses = all(inner.noted.get_mut());
         let (shown, stream) = (
             not_empty(&kernel, dims, &attributes),
             self.stream.cu_stream(),

@@ -11,6 +11,7 @@ use gridcall_view::{Guard, StreamRef, ViewError};
 use super::{
     Inner, Node,
     array::{Array, GraphSlice, GraphSliceMut, Part, State},
+    checked::Checked,
     enter,
     error::{GraphError, GraphErrorKind},
     failed, node_params, not_added,
@@ -19,12 +20,11 @@ use crate::{
     attributes::Attributes,
     awaiting::{After, after},
     buffer::{Buffer, BufferSlice, BufferSliceMut},
-    call::{check_node, has_attributes},
+    call::{Stop, check_again, has_attributes},
     current::Current,
     driver::{Driver, DriverCode, driver},
     kernel::{Arguments, Declared, Safe},
     launch::Launch,
-    load::Loaded,
     params::with_block,
 };
 
@@ -156,67 +156,89 @@ impl<'a> GraphExec<'a> {
     ) -> Result<(), GraphError> {
         let launch = launch.into();
         self.inner.is_own_node(node)?;
-        let this = &self.inner.nodes[node.index];
-        let needs = |kernel: &Arc<Loaded>| has_attributes::<A::Declared>(kernel, &launch);
-        if this.attributes.is_some() || this.kernel.as_ref().is_some_and(needs) {
-            // A copy, so that only this puts it into memory.
-            let copy = launch;
-            return self.update_examined(node, &copy, arguments);
+        if self.update_as_before(node.index, launch, &mut arguments)? {
+            return Ok(());
         }
-        self.update_node(node, launch, false, &mut arguments)
+        // A copy, so that only this puts it into memory.
+        let copy = launch;
+        self.update_otherwise(node.index, &copy, arguments)
     }
 
-    /// The update of a node that has attributes, or may have.
+    /// The update of a node of this graph that has no attributes and does something, to arrays that it
+    /// uses already, in the same order. Says whether it was one, and the driver took it.
+    #[inline(always)]
+    fn update_as_before<A: Arguments>(
+        &mut self,
+        node: usize,
+        launch: Launch<'_>,
+        arguments: &mut A,
+    ) -> Result<bool, GraphError> {
+        let inner = &self.inner;
+        let this = &inner.nodes[node];
+        let Some(kernel) = &this.kernel else {
+            return Ok(false);
+        };
+        let Some(before) = inner.order.accesses_apart(node) else {
+            return Ok(false);
+        };
+        if !this.enabled
+            || this.attributes.is_some()
+            || has_attributes::<A::Declared>(kernel, &launch)
+            || kernel.is_to_grant(launch.dynamic_shared_mem_bytes())
+        {
+            return Ok(false);
+        }
+        let checked = {
+            let _checked = Checked::begin(inner.id);
+            check_again(kernel, Inner::stand_in(inner.id), launch, before, arguments)
+        };
+        let (dims, mut params) = match checked {
+            Ok((dims, params)) if !dims.is_empty() => (dims, params),
+            Ok(_) | Err(Stop::Others) => return Ok(false),
+            Err(Stop::Error(error)) => return Err(error.into()),
+        };
+        let code = with_block(kernel, kernel.packed, params.as_mut(), |params, extra| {
+            let params = node_params(kernel, dims, params, extra);
+            let set_params = inner.functions.exec_kernel_node_set_params;
+            // SAFETY: the node is one of the graph that `exec` was made from, and launches this kernel;
+            // the arguments have been checked, and are copied by the driver.
+            unsafe { set_params(self.enqueuing.raw, this.raw, &raw const params) }
+        });
+        Ok(code.result().is_ok())
+    }
+
+    /// Any other update of a node of this graph.
     #[cold]
     #[inline(never)]
-    fn update_examined<A: Arguments>(
+    fn update_otherwise<A: Arguments>(
         &mut self,
-        node: Node<A::Declared>,
+        node: usize,
         launch: &Launch<'_>,
         mut arguments: A,
     ) -> Result<(), GraphError> {
-        let _current = enter(&self.inner.context)?;
-        self.update_node(node, *launch, true, &mut arguments)
-    }
-
-    /// The update of a node of this graph, whose context must be current if the node's attributes are
-    /// to be examined.
-    #[inline(always)]
-    fn update_node<A: Arguments>(
-        &mut self,
-        node: Node<A::Declared>,
-        launch: Launch<'_>,
-        examined: bool,
-        arguments: &mut A,
-    ) -> Result<(), GraphError> {
         let inner = &mut self.inner;
-        let this = &mut inner.nodes[node.index];
+        let this = &inner.nodes[node];
         let Some(kernel) = &this.kernel else {
             return Err(GraphErrorKind::OtherGraph { what: "the node" }.into());
         };
+        let attributes = this.attributes.as_deref();
+        let examined = attributes.is_some() || has_attributes::<A::Declared>(kernel, launch);
+        let attributes = attributes.unwrap_or(&Attributes::NONE);
         let mut current = None;
-        if launch.dynamic_shared_mem_bytes() > u64::from(kernel.shared_mem_granted()) {
+        if examined || kernel.is_to_grant(launch.dynamic_shared_mem_bytes()) {
             current = Some(enter(&inner.context)?);
         }
-        let (mut attributes, mut packed) = (&Attributes::NONE, kernel.packed);
-        if examined && let Some(own) = &this.attributes {
-            (attributes, packed) = (own, own.take_packed(kernel));
-        }
-        let stand_in = Inner::stand_in(inner.id);
         let to_examine = examined.then_some(attributes);
-        let check = || check_node(kernel, stand_in, launch, to_examine, arguments);
-        let order = &mut inner.order;
-        let (checked, other) = inner.notes.take(order.accesses_apart(node.index), check);
-        let (dims, mut params) = checked?;
-        let other = other.filter(|other| *other != order.accesses(node.index));
-        if let Some(other) = other.and_then(|other| order.beside(node.index, other)) {
-            let node = node.index;
+        let (dims, mut params) = inner.check(kernel, *launch, to_examine, &mut arguments)?;
+        let accesses = inner.noted.get_mut();
+        let others = accesses != inner.order.accesses(node);
+        if others && let Some(other) = inner.order.beside(node, accesses) {
             return Err(GraphErrorKind::Unordered { node, other }.into());
         }
         let enabled = !dims.is_empty();
         if enabled {
             let (functions, exec, raw) = (inner.functions, self.enqueuing.raw, this.raw);
-            let bytes = params.as_mut();
+            let (packed, bytes) = (attributes.take_packed(kernel), params.as_mut());
             let mut set = || {
                 with_block(kernel, packed, bytes, |params, extra| {
                     let params = node_params(kernel, dims, params, extra);
@@ -235,8 +257,8 @@ impl<'a> GraphExec<'a> {
             let call = "cuGraphExecKernelNodeSetParams";
             done.map_err(|code| not_added(kernel, dims, attributes, call, code))?;
         }
-        if let Some(other) = other {
-            order.set_accesses(node.index, other);
+        if others {
+            inner.order.set_accesses(node, accesses);
         }
         if enabled != this.enabled {
             let _current = enter(&inner.context)?;
@@ -245,7 +267,7 @@ impl<'a> GraphExec<'a> {
             unsafe { set_enabled(self.enqueuing.raw, this.raw, enabled.into()) }
                 .result()
                 .map_err(|code| failed("cuGraphNodeSetEnabled", code))?;
-            this.enabled = enabled;
+            inner.nodes[node].enabled = enabled;
         }
         drop(current);
         Ok(())
