@@ -35,7 +35,7 @@ use crate::{
 use self::{
     refusal::{error, not_loaded},
     shape::resolve,
-    stream::{is_alone, rebind},
+    stream::rebind,
 };
 
 pub use self::{finish::Finish, overlap::Span, purpose::Purpose, steps::Call};
@@ -100,7 +100,7 @@ macro_rules! launch_resolved {
         }
         let settled = call.all_settled();
         let together = touches || kernel.synchronous || call.mixed.get();
-        if together || !settled && !is_alone(stream) {
+        if together || !settled && !call.is_alone(stream) {
             let dims = dims.numbers();
             // SAFETY: the parameters are those of these arguments.
             return unsafe {

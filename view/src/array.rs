@@ -2,7 +2,7 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use crate::{Guard, StreamRef, View, ViewError};
+use crate::{Guard, StreamRef, View, ViewError, tracking::Tracking};
 
 /// A device array that a kernel may read as elements of type `T`.
 ///
@@ -61,6 +61,13 @@ pub unsafe trait AsDeviceView<T> {
         self.describe()
     }
 
+    /// As [`describe`](Self::describe), for a launch on a stream of this tracker.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn describe_tracked(&self, _tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        self.describe()
+    }
+
     /// What makes such an array contiguous, in the words of its library.
     fn make_contiguous(&self) -> &'static str {
         MAKE_CONTIGUOUS
@@ -110,6 +117,13 @@ pub unsafe trait AsDeviceViewMut<T> {
         self.describe_mut()
     }
 
+    /// As [`describe_mut`](Self::describe_mut), for a launch on a stream of this tracker.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn describe_mut_tracked(&self, _tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        self.describe_mut()
+    }
+
     /// What makes such an array contiguous, in the words of its library.
     fn make_contiguous_mut(&self) -> &'static str {
         MAKE_CONTIGUOUS
@@ -131,6 +145,11 @@ unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for &V {
     #[inline(always)]
     fn describe_strided(&self) -> Result<View<'_>, ViewError> {
         (**self).describe_strided()
+    }
+
+    #[inline(always)]
+    fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        (**self).describe_tracked(tracking)
     }
 
     fn make_contiguous(&self) -> &'static str {
@@ -155,6 +174,11 @@ unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for &mut V {
         (**self).describe_strided()
     }
 
+    #[inline(always)]
+    fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        (**self).describe_tracked(tracking)
+    }
+
     fn make_contiguous(&self) -> &'static str {
         (**self).make_contiguous()
     }
@@ -175,6 +199,11 @@ unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for Box<V> {
     #[inline(always)]
     fn describe_strided(&self) -> Result<View<'_>, ViewError> {
         (**self).describe_strided()
+    }
+
+    #[inline(always)]
+    fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        (**self).describe_tracked(tracking)
     }
 
     fn make_contiguous(&self) -> &'static str {
@@ -199,6 +228,11 @@ unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for Arc<V> {
         (**self).describe_strided()
     }
 
+    #[inline(always)]
+    fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        (**self).describe_tracked(tracking)
+    }
+
     fn make_contiguous(&self) -> &'static str {
         (**self).make_contiguous()
     }
@@ -219,6 +253,11 @@ unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for Rc<V> {
     #[inline(always)]
     fn describe_strided(&self) -> Result<View<'_>, ViewError> {
         (**self).describe_strided()
+    }
+
+    #[inline(always)]
+    fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        (**self).describe_tracked(tracking)
     }
 
     fn make_contiguous(&self) -> &'static str {
@@ -243,6 +282,11 @@ unsafe impl<T, V: AsDeviceViewMut<T> + ?Sized> AsDeviceViewMut<T> for &mut V {
         (**self).describe_strided_mut()
     }
 
+    #[inline(always)]
+    fn describe_mut_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        (**self).describe_mut_tracked(tracking)
+    }
+
     fn make_contiguous_mut(&self) -> &'static str {
         (**self).make_contiguous_mut()
     }
@@ -263,6 +307,11 @@ unsafe impl<T, V: AsDeviceViewMut<T> + ?Sized> AsDeviceViewMut<T> for Box<V> {
     #[inline(always)]
     fn describe_strided_mut(&self) -> Result<View<'_>, ViewError> {
         (**self).describe_strided_mut()
+    }
+
+    #[inline(always)]
+    fn describe_mut_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        (**self).describe_mut_tracked(tracking)
     }
 
     fn make_contiguous_mut(&self) -> &'static str {

@@ -22,7 +22,9 @@ use cudarc_019::driver::{
     DriverError, SyncOnDrop, UnifiedSlice, UnifiedView, UnifiedViewMut,
 };
 
-use crate::{AsDeviceView, AsDeviceViewMut, Guard, Place, StreamRef, View, ViewError};
+use crate::{
+    AsDeviceView, AsDeviceViewMut, Guard, Place, StreamRef, View, ViewError, tracking::Tracking,
+};
 
 impl<'a> From<&'a CudaStream> for StreamRef<'a> {
     #[inline(always)]
@@ -43,7 +45,12 @@ impl<'a> From<&'a CudaStream> for StreamRef<'a> {
 unsafe impl<T> AsDeviceView<T> for CudaSlice<T> {
     #[inline(always)]
     fn describe(&self) -> Result<View<'_>, ViewError> {
-        Ok(tracked_view(self))
+        Ok(tracked_view(self, orders))
+    }
+
+    #[inline(always)]
+    fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        Ok(tracked_view(self, |context| !is_quiet(tracking, context)))
     }
 
     #[inline(always)]
@@ -56,7 +63,12 @@ unsafe impl<T> AsDeviceView<T> for CudaSlice<T> {
 unsafe impl<T> AsDeviceViewMut<T> for CudaSlice<T> {
     #[inline(always)]
     fn describe_mut(&self) -> Result<View<'_>, ViewError> {
-        Ok(tracked_view(self))
+        Ok(tracked_view(self, orders))
+    }
+
+    #[inline(always)]
+    fn describe_mut_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        Ok(tracked_view(self, |context| !is_quiet(tracking, context)))
     }
 
     #[inline(always)]
@@ -69,7 +81,12 @@ unsafe impl<T> AsDeviceViewMut<T> for CudaSlice<T> {
 unsafe impl<T> AsDeviceView<T> for CudaView<'_, T> {
     #[inline(always)]
     fn describe(&self) -> Result<View<'_>, ViewError> {
-        Ok(tracked_view(self))
+        Ok(tracked_view(self, orders))
+    }
+
+    #[inline(always)]
+    fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        Ok(tracked_view(self, |context| !is_quiet(tracking, context)))
     }
 
     #[inline(always)]
@@ -82,7 +99,12 @@ unsafe impl<T> AsDeviceView<T> for CudaView<'_, T> {
 unsafe impl<T> AsDeviceView<T> for CudaViewMut<'_, T> {
     #[inline(always)]
     fn describe(&self) -> Result<View<'_>, ViewError> {
-        Ok(tracked_view(self))
+        Ok(tracked_view(self, orders))
+    }
+
+    #[inline(always)]
+    fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        Ok(tracked_view(self, |context| !is_quiet(tracking, context)))
     }
 
     #[inline(always)]
@@ -95,7 +117,12 @@ unsafe impl<T> AsDeviceView<T> for CudaViewMut<'_, T> {
 unsafe impl<T> AsDeviceViewMut<T> for CudaViewMut<'_, T> {
     #[inline(always)]
     fn describe_mut(&self) -> Result<View<'_>, ViewError> {
-        Ok(tracked_view(self))
+        Ok(tracked_view(self, orders))
+    }
+
+    #[inline(always)]
+    fn describe_mut_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+        Ok(tracked_view(self, |context| !is_quiet(tracking, context)))
     }
 
     #[inline(always)]
@@ -170,12 +197,16 @@ unsafe impl<T> AsDeviceViewMut<T> for UnifiedViewMut<'_, T> {
     }
 }
 
-/// The view of an array that one context owns and whose uses events track.
+/// The view of an array that one context owns and whose uses events track; which `orders` says, where
+/// the context may do so now.
 #[inline(always)]
-fn tracked_view<T, A: DevicePtr<T>>(array: &A) -> View<'_> {
+fn tracked_view<T, A: DevicePtr<T>>(
+    array: &A,
+    orders: impl FnOnce(&Arc<CudaContext>) -> bool,
+) -> View<'_> {
     let stream = array.stream();
     let context = stream.context();
-    let pointer = if context.is_managing_stream_synchronization() {
+    let pointer = if orders(context) {
         probe::pointer(array)
     } else {
         // With one stream in use nothing is waited for, and what would be recorded is not.
@@ -258,7 +289,21 @@ fn shares_context(owner: &CudaStream, stream: &CudaStream) -> bool {
 /// Whether cudarc waits for, and records, uses on this stream.
 #[inline(always)]
 fn tracks(stream: &CudaStream) -> bool {
-    stream.context().is_managing_stream_synchronization()
+    orders(stream.context())
+}
+
+/// Whether a launch is on a stream of this context object, and it orders nothing.
+#[inline(always)]
+fn is_quiet(tracking: &Tracking<'_>, context: &Arc<CudaContext>) -> bool {
+    tracking.is_quiet(tracker(context), || {
+        let native = tracking.stream().native::<CudaStream>();
+        native.is_none_or(tracks)
+    })
+}
+
+#[inline(always)]
+fn orders(context: &Arc<CudaContext>) -> bool {
+    context.is_managing_stream_synchronization()
 }
 
 /// Lets `enqueue` make the stream wait, which reports failure only to the stream's context, and

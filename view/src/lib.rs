@@ -58,6 +58,7 @@ mod shaped;
 mod stream;
 #[cfg(feature = "tch")]
 pub mod tch;
+mod tracking;
 mod view;
 
 pub use array::{AsDeviceView, AsDeviceViewMut};
@@ -71,4 +72,6 @@ pub use foreign::{ForeignStream, Order};
 pub use guard::Guard;
 pub use shaped::Shaped;
 pub use stream::StreamRef;
+#[doc(hidden)]
+pub use tracking::Tracking;
 pub use view::{Layout, Place, View};

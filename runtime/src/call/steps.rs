@@ -3,7 +3,9 @@
 use std::{cell::Cell, ffi::c_void, fmt, mem::ManuallyDrop};
 
 use cudarc::driver::{CudaStream, sys::CUstream};
-use gridcall_view::{AsDeviceView, AsDeviceViewMut, Guard, Place, StreamRef, View, ViewError};
+use gridcall_view::{
+    AsDeviceView, AsDeviceViewMut, Guard, Place, StreamRef, Tracking, View, ViewError,
+};
 
 use super::{
     finish::{Finish, synchronise, wait},
@@ -32,6 +34,8 @@ use crate::{
 pub struct Call<'a, P = Launching> {
     kernel: &'a Loaded,
     stream: StreamRef<'a>,
+    /// What the stream's tracker was asked.
+    tracking: Tracking<'a>,
     dims: Dims,
     /// What the launch asks for besides.
     pub(super) attributes: Option<&'a Attributes<'a>>,
@@ -65,6 +69,7 @@ impl<'a, P: Purpose> Call<'a, P> {
         Call {
             kernel,
             stream,
+            tracking: Tracking::of(stream),
             dims,
             attributes: None,
             unguarded: Cell::new(false),
@@ -87,7 +92,7 @@ impl<'a, P: Purpose> Call<'a, P> {
         align: usize,
         array: &V,
     ) -> Result<Span, P::Stop> {
-        match array.describe() {
+        match array.describe_tracked(&self.tracking) {
             Ok(view) => self.span::<T>(index, align, view, false, || array.make_contiguous()),
             Err(error) => Err(view_error(self.kernel, index, error).into()),
         }
@@ -101,7 +106,7 @@ impl<'a, P: Purpose> Call<'a, P> {
         align: usize,
         array: &mut V,
     ) -> Result<Span, P::Stop> {
-        match array.describe_mut() {
+        match array.describe_mut_tracked(&self.tracking) {
             Ok(view) if view.is_read_only() => Err(read_only(self.kernel, index).into()),
             Ok(view) => self.span::<T>(index, align, view, true, || array.make_contiguous_mut()),
             Err(error) => Err(view_error(self.kernel, index, error).into()),
@@ -117,7 +122,11 @@ impl<'a, P: Purpose> Call<'a, P> {
         array: Option<&dyn AsDeviceView<T>>,
     ) -> Result<Span, P::Stop> {
         match array {
-            Some(array) => self.read(index, align, array),
+            // Not handed what is in registers.
+            Some(array) => match array.describe() {
+                Ok(view) => self.span::<T>(index, align, view, false, || array.make_contiguous()),
+                Err(error) => Err(view_error(self.kernel, index, error).into()),
+            },
             None => {
                 self.purpose.note(&Span::ABSENT, false)?;
                 Ok(Span::ABSENT)
@@ -315,6 +324,14 @@ impl<'a> Call<'a> {
     #[inline(always)]
     pub(super) fn all_settled(&self) -> bool {
         self.settled.get() == self.described.get()
+    }
+
+    /// Whether cudarc neither waits for, nor records, uses of arrays on this stream, which is the
+    /// launching one.
+    #[inline(always)]
+    pub(super) fn is_alone(&self, stream: &CudaStream) -> bool {
+        self.tracking
+            .is_quiet(self.stream.tracker(), || !is_alone(stream))
     }
 
     /// Makes the stream wait for the last write of an array that the kernel reads.
