@@ -206,6 +206,8 @@ fn tracked_view<T, A: DevicePtr<T>>(
 ) -> View<'_> {
     let stream = array.stream();
     let context = stream.context();
+    // Taken before the call, which may change anything as far as the compiler knows.
+    let tracker = tracker(context);
     let pointer = if orders(context) {
         probe::pointer(array)
     } else {
@@ -220,7 +222,7 @@ fn tracked_view<T, A: DevicePtr<T>>(
     };
     View::new(pointer, array.len(), place)
         .exclusive()
-        .tracked_by(tracker(context))
+        .tracked_by(tracker)
 }
 
 #[inline(always)]

@@ -1,6 +1,9 @@
 //! The errors of a launch. All are made out of line, from the few values that each needs.
 
-use std::fmt::{self, Write};
+use std::{
+    ffi::c_void,
+    fmt::{self, Write},
+};
 
 use gridcall_view::{Layout, Place, ViewError, ViewErrorKind};
 
@@ -95,35 +98,55 @@ pub(super) fn read_only(kernel: &Loaded, index: usize) -> LaunchError {
     view_error(kernel, index, ViewErrorKind::ReadOnly.into())
 }
 
-/// An array that cannot be an argument, in the parts that the view of it need not be kept for.
-pub(super) struct Unfit<'v> {
+/// An array that may not be what the kernel takes, in the parts that the view of it need not be kept
+/// for.
+pub(super) struct Doubtful<'v> {
     pub(super) pointer: u64,
     pub(super) layout: Layout<'v>,
+    pub(super) contiguous: bool,
     pub(super) place: Place,
-    pub(super) elsewhere: bool,
-    /// The device of the stream.
+    /// Whether that is known to be the stream's.
+    pub(super) here: bool,
+    /// The context of the stream, and its device.
+    pub(super) context: *mut c_void,
     pub(super) stream: i32,
     pub(super) align: usize,
     /// What makes the array contiguous, in its library's words.
     pub(super) cure: &'static str,
 }
 
-impl Unfit<'_> {
+impl Doubtful<'_> {
+    /// Out of line with all that is compared here alone: of most arrays it then is not even read.
     #[cold]
     #[inline(never)]
-    pub(super) fn explain(self, kernel: &Loaded, index: usize) -> LaunchError {
+    pub(super) fn check(self, kernel: &Loaded, index: usize) -> Result<(), LaunchError> {
+        let elsewhere = !self.here
+            && match self.place {
+                Place::Context { context, .. } => context != self.context,
+                Place::Device(device) => device != self.stream,
+                Place::Everywhere => self.stream == FOREIGN,
+                _ => true,
+            };
+        let aligned = self.pointer & (self.align as u64 - 1) == 0;
+        if !elsewhere && self.contiguous && aligned {
+            return Ok(());
+        }
+        Err(self.explain(kernel, index, elsewhere))
+    }
+
+    fn explain(self, kernel: &Loaded, index: usize, elsewhere: bool) -> LaunchError {
         let stream = self.stream;
         let reason = match (self.place, self.layout) {
-            _ if self.elsewhere && stream == FOREIGN => ArgumentError::View(ViewError::other(
+            _ if elsewhere && stream == FOREIGN => ArgumentError::View(ViewError::other(
                 "the array is not one of the graph; give it to the graph by `read`, `write` or `own`, and pass what that returns",
             )),
-            (Place::Context { device, .. }, _) if self.elsewhere && device == stream => {
+            (Place::Context { device, .. }, _) if elsewhere && device == stream => {
                 ArgumentError::OtherContext { device }
             }
-            (Place::Context { device: array, .. } | Place::Device(array), _) if self.elsewhere => {
+            (Place::Context { device: array, .. } | Place::Device(array), _) if elsewhere => {
                 ArgumentError::OtherDevice { array, stream }
             }
-            _ if self.elsewhere => ArgumentError::View(ViewError::other(
+            _ if elsewhere => ArgumentError::View(ViewError::other(
                 "the array is in a place that is not known",
             )),
             _ if self.pointer & (self.align as u64 - 1) != 0 => ArgumentError::Misaligned {

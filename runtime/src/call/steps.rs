@@ -1,6 +1,6 @@
 //! The steps that are taken for each argument of a launch, and the one driver call.
 
-use std::{cell::Cell, ffi::c_void, fmt, mem::ManuallyDrop};
+use std::{cell::Cell, fmt, mem::ManuallyDrop};
 
 use cudarc::driver::{CudaStream, sys::CUstream};
 use gridcall_view::{
@@ -9,10 +9,9 @@ use gridcall_view::{
 
 use super::{
     finish::{Finish, synchronise, wait},
-    node::FOREIGN,
     overlap::{Span, any_overlap, any_overlap_of_many, check_disjoint},
     purpose::{Launching, Purpose},
-    refusal::{Unfit, not_launched, read_only, unmet, view_error},
+    refusal::{Doubtful, not_launched, read_only, unmet, view_error},
     stream::{is_alone, rebind},
 };
 use crate::{
@@ -39,8 +38,8 @@ pub struct Call<'a, P = Launching> {
     dims: Dims,
     /// What the launch asks for besides.
     pub(super) attributes: Option<&'a Attributes<'a>>,
-    /// Whether an array was described that Rust's borrow rules do not guard.
-    unguarded: Cell<bool>,
+    /// How many arrays were described that Rust's borrow rules do not guard.
+    unguarded: Cell<usize>,
     /// How many arrays were described.
     described: Cell<usize>,
     /// How many of them are settled on the stream.
@@ -72,7 +71,7 @@ impl<'a, P: Purpose> Call<'a, P> {
             tracking: Tracking::of(stream),
             dims,
             attributes: None,
-            unguarded: Cell::new(false),
+            unguarded: Cell::new(0),
             described: Cell::new(0),
             settled: Cell::new(0),
             mixed: Cell::new(false),
@@ -167,33 +166,33 @@ impl<'a, P: Purpose> Call<'a, P> {
         writes: bool,
         cure: impl FnOnce() -> &'static str,
     ) -> Result<(), LaunchError> {
-        let mut elsewhere = false;
         self.described.set(self.described.get() + 1);
-        if self.is_settled(view, writes) {
+        let here = if self.is_settled(view, writes) {
             self.settled.set(self.settled.get() + 1);
-        } else if view.tracker() != self.stream.tracker() {
+            true
+        } else if view.tracker() == self.stream.tracker() {
+            // What is tracked by the same is in the same context.
+            true
+        } else {
             self.mixed.set(true);
-            elsewhere = match view.place() {
-                Place::Context { context, .. } => differ(context, self.stream.context()),
-                Place::Device(device) => device != self.stream.device(),
-                Place::Everywhere => self.stream.device() == FOREIGN,
-                _ => true,
-            };
-        }
+            false
+        };
         let pointer = view.pointer();
-        if elsewhere || !view.is_contiguous() || pointer & (align as u64 - 1) != 0 {
-            let unfit = Unfit {
-                pointer,
-                layout: view.layout(),
-                place: view.place(),
-                elsewhere,
-                stream: self.stream.device(),
-                align,
-                cure: cure(),
-            };
-            return Err(unfit.explain(self.kernel, index));
+        if here && view.is_contiguous() && pointer & (align as u64 - 1) == 0 {
+            return Ok(());
         }
-        Ok(())
+        let doubtful = Doubtful {
+            pointer,
+            layout: view.layout(),
+            contiguous: view.is_contiguous(),
+            place: view.place(),
+            here,
+            context: self.stream.context(),
+            stream: self.stream.device(),
+            align,
+            cure: cure(),
+        };
+        doubtful.check(self.kernel, index)
     }
 
     /// All that lies between the first and the last address of an array that is not contiguous:
@@ -218,7 +217,7 @@ impl<'a, P: Purpose> Call<'a, P> {
     #[inline(always)]
     fn note(&self, span: &Span, writes: bool) -> Result<(), P::Stop> {
         if self.purpose.note(span, writes)? && !span.exclusive {
-            self.unguarded.set(true);
+            self.unguarded.set(self.unguarded.get() + 1);
         }
         Ok(())
     }
@@ -273,7 +272,7 @@ impl<'a, P: Purpose> Call<'a, P> {
         &self,
         arrays: impl FnOnce() -> [(usize, Span, bool); N],
     ) -> Result<(), P::Stop> {
-        if !self.unguarded.get() {
+        if self.unguarded.get() == 0 {
             return Ok(());
         }
         // Only now, so that arrays that are not compared are not put into memory for it.
@@ -445,14 +444,6 @@ impl<'a> Call<'a> {
             error: ManuallyDrop::new(error),
         }
     }
-}
-
-/// Whether two contexts differ. Cold, so that nothing is prepared for it: those of an array and a
-/// stream that share a tracker need not be compared.
-#[cold]
-#[inline(never)]
-fn differ(one: *mut c_void, other: *mut c_void) -> bool {
-    one != other
 }
 
 /// After a launch that the driver refused: makes the stream's context current, if another was, for
