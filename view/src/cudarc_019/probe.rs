@@ -17,7 +17,9 @@ thread_local! {
     static PROBE: Option<Arc<CudaStream>> = probe().ok();
 }
 
-/// The device address of the first element.
+/// The device address of the first element. Out of the way of launches while one stream is in use.
+#[cold]
+#[inline(never)]
 pub(super) fn pointer<T, A: DevicePtr<T>>(array: &A) -> u64 {
     let by = |stream: &CudaStream| {
         let (pointer, record) = array.device_ptr(stream);
