@@ -27,7 +27,7 @@ pub(crate) fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
                 let budget = |way| promised.filter(|_| ours(way));
                 measure_all(&driver, &group, line_up, budget, &mut rows)
             };
-            let one_stream = (streams == Streams::One).then(|| budget(kernel, 60));
+            let one_stream = (streams == Streams::One).then(|| budget(kernel, 45));
             measure("CudaSlice", one_stream, line_up::slices(&scene, kernel)?)?;
             if kernel.arrays() > 0 {
                 measure("CudaView", one_stream, line_up::views(&scene, kernel)?)?;
@@ -106,12 +106,12 @@ fn budget(kernel: Kernel, array: usize) -> usize {
     100 + array * kernel.arrays() + 8 * kernel.scalars()
 }
 
-/// The instructions that a graph's launch may take above the bare call: 20 for each buffer beside
-/// what is done once; and a node's update: as many as a launch.
+/// The instructions that a graph's launch may take above the bare call, however many arrays it has; and
+/// a node's update.
 fn graph_budget(kernel: Kernel, way: Way) -> Option<usize> {
     match way {
-        Way::Replay => Some(100 + 20 * kernel.arrays()),
-        Way::Update => Some(budget(kernel, 60)),
+        Way::Replay => Some(100),
+        Way::Update => Some(budget(kernel, 20)),
         _ => None,
     }
 }

@@ -106,9 +106,10 @@ pub use self::{
 ///
 /// Nodes run as if one after another, as they were added: a node waits for those before it that
 /// write what it uses or use what it writes. Others, and parts of one array that do not overlap,
-/// run beside each other. Where kernels use memory that they were not given as an array (device
-/// pointers of `unsafe` kernels), [`order`](Graph::order) or [`in_order`](Graph::in_order) adds what
-/// cannot be seen.
+/// run beside each other; of an array in its dimensions, all from its first element in memory to its
+/// last counts. Where kernels use memory that they were not given as an array (device pointers of
+/// `unsafe` kernels), [`order`](Graph::order) or [`in_order`](Graph::in_order) adds what cannot be
+/// seen.
 ///
 /// Launches of one graph never overlap: each waits for the one before, on whatever streams they
 /// are.

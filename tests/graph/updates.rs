@@ -1,6 +1,6 @@
 //! Nodes that get other arguments.
 
-use gridcall::{Buffer, Graph, GraphErrorKind, Shaped, cover};
+use gridcall::{Buffer, Graph, GraphErrorKind, Shaped, cover, kernel};
 
 use crate::{
     build::copy_2d,
@@ -406,4 +406,150 @@ fn arrays_that_come_to_overlap_are_refused() {
             .contains("the array overlaps argument `x`"),
         "{error}"
     );
+}
+
+#[kernel(ptx = "../kernels/scalars.ptx")]
+unsafe extern "C" {
+    #[requires(x_or_null.is_none() || x_or_null.len() >= n, out.len() >= n)]
+    safe fn maybe(x_or_null: Option<&[f32]>, out: &mut [f32], n: i32);
+}
+
+#[test]
+fn an_array_may_be_left_out_and_come_again() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let x = Buffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0]).unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let x = graph.read(&x).unwrap();
+    let mut out = graph
+        .own(Buffer::<f32>::zeroed(&stream, 3).unwrap())
+        .unwrap();
+    let n = 3;
+    let arguments = maybe {
+        x_or_null: None,
+        out: &mut out,
+        n,
+    };
+    let node = graph.add(cover(n), arguments).unwrap();
+    let mut graph = graph.instantiate().unwrap();
+    // Each twice: the second time it is as before.
+    for _ in 0..2 {
+        for x_or_null in [None, None, Some(&x as _), Some(&x as _)] {
+            let expected = match x_or_null {
+                None => [-1.0; 3],
+                Some(_) => [1.0, 2.0, 3.0],
+            };
+            let arguments = maybe {
+                x_or_null,
+                out: &mut out,
+                n,
+            };
+            graph.update(node, cover(n), arguments).unwrap();
+            graph.launch(&stream).unwrap();
+            assert_eq!(graph.slice(out).unwrap().to_vec().unwrap(), expected);
+        }
+    }
+}
+
+#[test]
+fn arguments_as_before_are_checked_all_the_same() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let array = Buffer::from_slice(&stream, &[1.0_f32; 4]).unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let mut other = Graph::new(&device).unwrap();
+    let (x, foreign) = (graph.read(&array).unwrap(), other.read(&array).unwrap());
+    let mut y = graph
+        .own(Buffer::<f32>::zeroed(&stream, 4).unwrap())
+        .unwrap();
+    let (n, a) = (4, 1.0);
+    let arguments = saxpy {
+        n,
+        a,
+        x: &x,
+        y: &mut y,
+    };
+    let node = graph.add(cover(4), arguments).unwrap();
+    let mut graph = graph.instantiate().unwrap();
+    let arguments = saxpy {
+        n: 5,
+        a,
+        x: &x,
+        y: &mut y,
+    };
+    let error = graph.update(node, cover(4), arguments).unwrap_err();
+    assert!(error.to_string().contains("x.len() is 4"), "{error}");
+    // The same memory, but not as an array of the graph.
+    let arguments = saxpy {
+        n,
+        a,
+        x: &array,
+        y: &mut y,
+    };
+    let error = graph.update(node, cover(4), arguments).unwrap_err();
+    assert!(
+        error.to_string().contains("is not one of the graph"),
+        "{error}"
+    );
+    let arguments = saxpy {
+        n,
+        a,
+        x: &foreign,
+        y: &mut y,
+    };
+    let error = graph.update(node, cover(4), arguments).unwrap_err();
+    assert!(error.to_string().contains("of another graph"), "{error}");
+    // Less of it, and nothing of it.
+    for len in [3, 0] {
+        let x = x.slice(..len).unwrap();
+        let arguments = saxpy {
+            n,
+            a,
+            x: &x,
+            y: &mut y,
+        };
+        let error = graph.update(node, cover(4), arguments).unwrap_err();
+        let found = format!("x.len() is {len}");
+        assert!(error.to_string().contains(&found), "{error}");
+    }
+    graph.launch(&stream).unwrap();
+    assert_eq!(graph.slice(y).unwrap().to_vec().unwrap(), [1.0; 4]);
+}
+
+#[test]
+fn of_an_array_with_a_shape_what_it_reaches_counts() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let x = Buffer::from_slice(&stream, &[1.0_f32; 6]).unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let x = graph.read(&x).unwrap();
+    let y = graph
+        .own(Buffer::<f32>::zeroed(&stream, 12).unwrap())
+        .unwrap();
+    let (mut head, _) = y.split_at_mut(6).unwrap();
+    let (n, v) = (6, 2.0);
+    let arguments = fill { y: &mut head, v, n };
+    graph.add(cover(n), arguments).unwrap();
+    // Beside it, though both are of one array.
+    let input = &Shaped::new(x, [2, 3]);
+    let mut rows = Shaped::strided(y, 6, [2, 3], [3, 1]);
+    let out = &mut rows;
+    let node = graph.add((1, (16, 16)), copy_2d { input, out }).unwrap();
+    let mut graph = graph.instantiate().unwrap();
+    let mut rows = Shaped::strided(y, 5, [2, 3], [3, 1]);
+    let out = &mut rows;
+    let error = graph
+        .update(node, (1, (16, 16)), copy_2d { input, out })
+        .unwrap_err();
+    assert!(
+        matches!(
+            error.kind(),
+            GraphErrorKind::Unordered { node: 1, other: 0 }
+        ),
+        "{error}"
+    );
+    graph.launch(&stream).unwrap();
+    let found = graph.slice(y).unwrap().to_vec().unwrap();
+    assert_eq!(found[..6], [2.0; 6]);
+    assert_eq!(found[6..], [1.0; 6]);
 }
