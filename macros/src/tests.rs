@@ -218,7 +218,7 @@ fn what_is_not_needed_is_left_out() {
         &[
             "fn nothing<'__e>( stream",
             "Params::<0>::zeroed();",
-            "const ARRAYS: ::core::primitive::bool = false;",
+            "const ARRAYS: ::core::primitive::usize = 0;",
         ],
     );
 }
