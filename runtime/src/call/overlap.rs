@@ -1,5 +1,7 @@
 //! Which arrays of a launch overlap that may not.
 
+use gridcall_view::View;
+
 use super::refusal::argument;
 use crate::{
     error::{ArgumentError, LaunchError},
@@ -9,10 +11,10 @@ use crate::{
 /// An array that has been described and checked: contiguous elements at an address.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
-    pub(super) pointer: u64,
-    pub(super) len: usize,
+    pointer: u64,
+    len: usize,
     /// The size of an element in bytes; 0 for an array that was left out.
-    pub(super) element: usize,
+    element: usize,
     pub(super) exclusive: bool,
 }
 
@@ -24,6 +26,17 @@ impl Span {
         element: 0,
         exclusive: true,
     };
+
+    /// Room for `len` elements from this address on, of an array that is seen so.
+    #[inline(always)]
+    pub(super) fn new<T>(pointer: u64, len: usize, view: &View<'_>) -> Span {
+        Span {
+            pointer,
+            len,
+            element: size_of::<T>(),
+            exclusive: view.is_exclusive(),
+        }
+    }
 
     #[inline(always)]
     pub(crate) fn pointer(&self) -> u64 {

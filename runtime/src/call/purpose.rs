@@ -133,3 +133,69 @@ impl From<LaunchError> for Stop {
         Stop::Error(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use gridcall_view::Place;
+
+    use super::*;
+
+    /// Whether arrays with these addresses, lengths and trackers are those from 0x100 and 0x200 on, of
+    /// four elements each.
+    fn are_as_before(arrays: &[(u64, usize, usize)]) -> bool {
+        let before = [0x100, 0x200].map(|start| Access {
+            start,
+            end: start + 16,
+            writes: false,
+        });
+        let null = ptr::null_mut();
+        // SAFETY: the handles are passed to no driver.
+        let graph = unsafe { StreamRef::from_raw(null, null, 0) };
+        let graph = graph.tracked_by(ptr::without_provenance(7));
+        let purpose = AsBefore::new(graph, &before);
+        arrays.iter().all(|&(pointer, len, tracker)| {
+            let view = View::new(pointer, len, Place::Everywhere);
+            let span = Span::new::<f32>(pointer, len, &view);
+            let view = view.tracked_by(ptr::without_provenance(tracker));
+            matches!(purpose.admits(&view, &span), Ok(true))
+        })
+    }
+
+    #[test]
+    fn the_same_memory_of_the_graph_in_the_same_order_is_admitted() {
+        assert!(are_as_before(&[(0x100, 4, 7), (0x200, 4, 7)]));
+        for others in [
+            (0x104, 4, 7),
+            (0x104, 3, 7),
+            (0x100, 3, 7),
+            (0x100, 5, 7),
+            (0x100, 4, 9),
+            (0x200, 4, 7),
+        ] {
+            assert!(!are_as_before(&[others]), "{others:?}");
+        }
+        assert!(!are_as_before(&[
+            (0x100, 4, 7),
+            (0x200, 4, 7),
+            (0x300, 4, 7)
+        ]));
+    }
+
+    #[test]
+    fn an_array_with_gaps_is_not() {
+        let before = [Access {
+            start: 0x100,
+            end: 0x110,
+            writes: false,
+        }];
+        let null = ptr::null_mut();
+        // SAFETY: the handles are passed to no driver.
+        let graph = unsafe { StreamRef::from_raw(null, null, 0) };
+        let purpose = AsBefore::new(graph, &before);
+        let view = View::strided(0x100, &[4], &[2], Place::Everywhere).unwrap();
+        let span = Span::new::<f32>(0x100, 4, &view);
+        assert!(purpose.admits(&view, &span).is_err());
+    }
+}

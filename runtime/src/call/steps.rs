@@ -142,12 +142,7 @@ impl<'a, P: Purpose> Call<'a, P> {
         writes: bool,
         cure: impl FnOnce() -> &'static str,
     ) -> Result<Span, P::Stop> {
-        let span = Span {
-            pointer: view.pointer(),
-            len: view.len(),
-            element: size_of::<T>(),
-            exclusive: view.is_exclusive(),
-        };
+        let span = Span::new::<T>(view.pointer(), view.len(), &view);
         if !self.purpose.admits(&view, &span)? {
             self.fits(index, align, &view, writes, cure)?;
             self.note(&span, writes)?;
@@ -204,12 +199,7 @@ impl<'a, P: Purpose> Call<'a, P> {
         view: &View<'_>,
         writes: bool,
     ) -> Result<Span, P::Stop> {
-        let span = Span {
-            pointer: first,
-            len,
-            element: size_of::<T>(),
-            exclusive: view.is_exclusive(),
-        };
+        let span = Span::new::<T>(first, len, view);
         self.note(&span, writes)?;
         Ok(span)
     }
