@@ -50,7 +50,7 @@ pub use code::{
 pub use constant::Constant;
 pub use entry::{Alias, Body, Directives, Entry, Function};
 pub use error::{Error, Position};
-pub use flow::{Access, Flow, ParamFlow, Reach};
+pub use flow::{Access, Flow, IndirectCall, ParamFlow, Reach};
 pub use grid::GridWaits;
 pub use initial::{Element, SymbolAddress, Value};
 pub use module::Module;

@@ -2,12 +2,15 @@
 //! may call, and the initial values of variables among them.
 //!
 //! A name counts wherever it stands, so that none is missed but those whose address a kernel takes
-//! from memory that another wrote.
+//! from memory that another wrote. Code that calls a function by an address may call every one whose
+//! address anything takes.
 
 use std::collections::HashSet;
 
-use crate::entry::{Body, Entry};
+use crate::code::Operand;
+use crate::entry::{Body, Entry, Function};
 use crate::error::{Error, Position};
+use crate::flow::for_names;
 use crate::initial::other_text;
 use crate::lexer::{Kind, Lexer};
 use crate::module::Module;
@@ -102,7 +105,17 @@ impl Module {
     ) -> Result<HashSet<&'s str>, Error> {
         let mut beyond = Names::default();
         let mut seen = HashSet::new();
-        while let Some(name) = open.fresh.pop().or_else(|| beyond.fresh.pop()) {
+        let mut any_function = false;
+        loop {
+            if (open.calls_any || beyond.calls_any) && !any_function {
+                any_function = true;
+                for name in self.addressed_functions(source)? {
+                    beyond.add(name);
+                }
+            }
+            let Some(name) = open.fresh.pop().or_else(|| beyond.fresh.pop()) else {
+                break;
+            };
             if !seen.insert(name) {
                 continue;
             }
@@ -119,6 +132,34 @@ impl Module {
         }
         Ok(beyond.all)
     }
+
+    /// The functions whose address a variable holds from the start, or code takes.
+    fn addressed_functions<'s>(&'s self, source: &'s str) -> Result<Vec<&'s str>, Error> {
+        let mut named = Names::default();
+        for initial in self.variables.iter().filter_map(Variable::initializer) {
+            named.read(source, initial.range(), initial.position())?;
+        }
+        let entries = self.entries.iter().map(Entry::body);
+        let bodies = entries.chain(self.functions.iter().map(Function::body));
+        for body in bodies.flatten() {
+            for instruction in body.parse(source)?.instructions() {
+                // A function that is called by its name need not be called by an address.
+                let operands = match (instruction.opcode, instruction.operands.as_slice()) {
+                    ("call", [Operand::List(_), _, rest @ ..] | [_, rest @ ..]) => rest,
+                    (_, all) => all,
+                };
+                for operand in operands {
+                    for_names(operand, &mut |name| named.add(name));
+                }
+            }
+        }
+        let names = named.all.into_iter();
+        let is_function = |name: &&str| {
+            let alias = self.aliases.iter().any(|alias| alias.name() == *name);
+            alias || self.function(name).is_some()
+        };
+        Ok(names.filter(is_function).collect())
+    }
 }
 
 fn is_of_module(variable: &Variable) -> bool {
@@ -131,6 +172,8 @@ struct Names<'s> {
     all: HashSet<&'s str>,
     /// Those that nobody has looked up yet.
     fresh: Vec<&'s str>,
+    /// Whether code among them calls a function by its address.
+    calls_any: bool,
 }
 
 impl<'s> Names<'s> {
@@ -156,6 +199,7 @@ impl<'s> Names<'s> {
             let token = lexer.next();
             match token.kind {
                 Kind::End => return Ok(()),
+                Kind::Directive if token.text == ".callprototype" => self.calls_any = true,
                 // Registers are most of what there is.
                 Kind::Word if !token.text.starts_with('%') => self.add(token.text),
                 _ => {}

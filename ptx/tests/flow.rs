@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use gridcall_ptx::{Flow, Module, ParamFlow, Reach, ScalarType};
+use gridcall_ptx::{Flow, Module, Param, ParamFlow, Reach, ScalarType};
 
 /// A kernel with two arrays, a 64-bit integer and a 32-bit one.
 fn flow(body: &str) -> Flow {
@@ -162,6 +162,64 @@ fn knows_what_is_not_used_or_looked_at() {
         [0, 1].map(|index| flow.params()[index].is_inspected()),
         [false, true]
     );
+}
+
+/// The parameters and the results of each call of `x`, `y` and `n`.
+fn calls(body: &str) -> [Vec<(Vec<String>, Vec<String>)>; 3] {
+    let shown = |params: &[Param]| params.iter().map(ToString::to_string).collect();
+    let flow = flow(body);
+    [0, 1, 2].map(|index| {
+        let calls = flow.params()[index].calls().iter();
+        calls
+            .map(|call| (shown(&call.params), shown(&call.returns)))
+            .collect()
+    })
+}
+
+#[test]
+fn follows_a_function_to_its_calls() {
+    let of_float = || (vec![".b32".to_owned()], vec![".b32".to_owned()]);
+    let prototype = "p: .callprototype (.param .b32 _) _ (.param .b32 _);";
+    assert_eq!(
+        calls(&format!(
+            "{{ {prototype} call (a0), %rd1, (a1), p; }} {{ {prototype} mov.u64 %rd5, %rd2; call (a0), %rd5, (a1), p; }}"
+        )),
+        // Which of two prototypes it is cannot be told by the label.
+        [vec![], vec![], vec![]]
+    );
+    assert_eq!(
+        calls(&format!(
+            "{prototype} mov.u64 %rd5, %rd2; call (a0), %rd1, (a1), p; call.uni (a0), %rd5, (a1), p;"
+        )),
+        [vec![of_float()], vec![of_float()], vec![]]
+    );
+    // In a loop it stays what it is.
+    let [x, ..] = calls(&format!(
+        "L: {prototype} call (a0), %rd1, (a1), p; @%p1 bra L;"
+    ));
+    assert_eq!(x, [of_float()]);
+    let nothing = calls("p: .callprototype _ (.param .b64 _); call %rd3, (%rd1), p;");
+    assert_eq!(nothing[2], [(vec![".b64".to_owned()], vec![])]);
+    for body in [
+        "add.s64 %rd1, %rd1, 16; call %rd1, (), p;",
+        "selp.b64 %rd5, %rd1, %rd2, %p1; call %rd5, (), p;",
+        "call far, (%rd1);",
+        "call (%rd1), far, (%rd2);",
+    ] {
+        let body = format!("p: .callprototype _ (); {body}");
+        assert_eq!(calls(&body), [vec![], vec![], vec![]], "{body}");
+    }
+    // A list of functions has no prototype.
+    assert_eq!(calls("l: .calltargets far; call %rd1, (a0), l;")[0], []);
+}
+
+#[test]
+fn what_a_call_is_given_is_not_followed() {
+    let prototype = "p: .callprototype (.param .b64 _) _ (.param .b64 _);";
+    let [x, y, n] = claims(&format!(
+        "{prototype} call (%rd2), %rd3, (%rd1), p; st.global.u32 [%rd2], 1; ld.global.u32 %r2, [%rd1];"
+    ));
+    assert_eq!((x.as_str(), y.as_str(), n.as_str()), ("?", "?", "?"));
 }
 
 fn corpus(name: &str) -> String {

@@ -53,6 +53,17 @@ fn kernels_of_nvcc() {
     // By a function, which is not followed.
     assert_eq!(uses("copy_offset"), [("_ZN4math6offsetE", false, false)]);
     assert_eq!(uses("scale_by"), []);
+
+    let text = include_str!("../../kernels/functions.ptx");
+    let module = Module::parse(text).unwrap();
+    let uses = |kernel: &str| -> Vec<&str> {
+        let entry = module.entry(kernel).unwrap();
+        let uses = module.variable_uses(text, entry).unwrap();
+        uses.iter().map(|one| one.variable.name()).collect()
+    };
+    // By a function that it may be told to call.
+    assert_eq!(uses("map"), ["calls"]);
+    assert_eq!(uses("map_table"), ["calls", "op_table"]);
 }
 
 #[test]
@@ -98,6 +109,37 @@ fn functions_and_initial_values_lead_further() {
     // Nobody followed where their addresses go.
     let read_only: Vec<bool> = found.iter().map(|(_, read_only, _)| *read_only).collect();
     assert_eq!(read_only, [false, true, false, false]);
+}
+
+#[test]
+fn a_call_by_an_address_may_reach_what_has_one() {
+    let text = ".global .u32 a; .global .u32 b; .global .u32 c; .global .u32 d; .global .u64 to_f = f;
+        .func f() { st.global.u32 [a], 1; ret; }
+        .func g() { st.global.u32 [b], 1; ret; }
+        .func named() { st.global.u32 [c], 1; ret; }
+        .func second() { st.global.u32 [d], 1; ret; }
+        .alias second_name, second;
+        .entry other(.param .u64 out) { mov.u64 %rd1, g; st.global.u64 [%rd2], %rd1; call named, (); ret; }
+        .entry last() { mov.u64 %rd1, second_name; st.global.u64 [%rd2], %rd1; ret; }";
+    let names = |kernel: &str| -> Vec<String> {
+        let found = uses(&format!("{text}\n{kernel}"));
+        found.into_iter().map(|(name, ..)| name).collect()
+    };
+    let by_address = "{ p: .callprototype _ (); call %rd1, (), p; }";
+    // Not `named`, of which nobody has the address.
+    assert_eq!(
+        names(&format!(
+            ".entry k(.param .u64 op) {{ ld.param.u64 %rd1, [op]; {by_address} ret; }}"
+        )),
+        ["a", "b", "d"]
+    );
+    let through =
+        format!(".func through() {{ {by_address} ret; }} .entry k() {{ call through, (); ret; }}");
+    assert_eq!(names(&through), ["a", "b", "d"]);
+    assert_eq!(names(".entry k() { call named, (); ret; }"), ["c"]);
+    // A list holds all there are.
+    let listed = ".entry k() { l: .calltargets g; call %rd1, (), l; ret; }";
+    assert_eq!(names(listed), ["b"]);
 }
 
 #[test]

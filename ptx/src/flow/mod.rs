@@ -11,11 +11,13 @@ mod value;
 
 use std::collections::HashMap;
 
-use crate::code::Code;
+use crate::code::{CallPrototype, Code, Statement};
 use crate::entry::Entry;
 use crate::error::{Error, Position};
+use crate::param::Param;
 use crate::types::ScalarType;
 
+pub(crate) use transfer::for_names;
 use transfer::{Program, Source, Touch, Transfer};
 use value::{MOST_PARAMS, Root, Set, Value, only};
 
@@ -52,6 +54,7 @@ pub struct Flow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamFlow {
     accesses: Vec<Access>,
+    calls: Vec<IndirectCall>,
     complete: bool,
     inspected: bool,
     used: bool,
@@ -71,6 +74,19 @@ pub struct Access {
     /// where nothing is added but the offset in the instruction.
     pub step: Option<u64>,
     /// Where the instruction is.
+    pub position: Position,
+}
+
+/// A call of the function whose address the parameter certainly is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndirectCall {
+    /// What the function returns by the call's prototype.
+    pub returns: Vec<Param>,
+    /// What it takes by the call's prototype.
+    pub params: Vec<Param>,
+    /// Where the prototype is.
+    pub prototype: Position,
+    /// Where the call is.
     pub position: Position,
 }
 
@@ -108,7 +124,13 @@ impl ParamFlow {
         &self.accesses
     }
 
-    /// Whether there are certainly no others.
+    /// The calls of it as a function that are certain, by a prototype (`.callprototype`).
+    #[must_use]
+    pub fn calls(&self) -> &[IndirectCall] {
+        &self.calls
+    }
+
+    /// Whether there are certainly no other accesses.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.complete
@@ -204,12 +226,27 @@ impl Entry {
                 _ => incomplete |= values[touch.base].tainted,
             }
         }
+        for called in &program.calls {
+            if let Root::Param { param, step } = values[called.address].root
+                && step.bytes().is_none()
+                && let Some(flow) = params.get_mut(param)
+                && let Some(prototype) = prototype(code, called.prototype)
+            {
+                flow.calls.push(IndirectCall {
+                    returns: prototype.returns.clone(),
+                    params: prototype.params.clone(),
+                    prototype: prototype.position,
+                    position: called.position,
+                });
+            }
+        }
         for (index, flow) in params.iter_mut().enumerate() {
             flow.used = program.used.contains(&index);
             flow.complete = index < MOST_PARAMS && incomplete & only(index) == 0;
             flow.inspected = index >= MOST_PARAMS || inspected & only(index) != 0;
             if index >= MOST_PARAMS {
                 flow.accesses.clear();
+                flow.calls.clear();
             }
         }
         Flow { params }
@@ -219,16 +256,33 @@ impl Entry {
 impl ParamFlow {
     const UNUSED: ParamFlow = ParamFlow {
         accesses: Vec::new(),
+        calls: Vec::new(),
         complete: true,
         inspected: false,
         used: false,
     };
     const UNTOLD: ParamFlow = ParamFlow {
         accesses: Vec::new(),
+        calls: Vec::new(),
         complete: false,
         inspected: true,
         used: true,
     };
+}
+
+/// The prototype of a label; none of a list of functions, or if there are several.
+fn prototype<'c, 'a>(code: &'c Code<'a>, label: &str) -> Option<&'c CallPrototype<'a>> {
+    let mut found = code
+        .statements()
+        .iter()
+        .filter_map(|statement| match statement {
+            Statement::CallPrototype(prototype) if prototype.label == label => Some(prototype),
+            _ => None,
+        });
+    match (found.next(), found.next()) {
+        (Some(prototype), None) => Some(prototype),
+        _ => None,
+    }
 }
 
 fn access(touch: &Touch<'_>, step: Option<u64>, floats: &HashMap<&str, ScalarType>) -> Access {

@@ -6,6 +6,7 @@ use super::Reach;
 use super::value::{Set, Step, Value, only};
 use crate::code::{Address, Base, Code, Declaration, Instruction, Operand, Statement};
 use crate::constant::Constant;
+use crate::error::Position;
 use crate::param::Param;
 use crate::types::{Class, ScalarType, StateSpace};
 
@@ -46,6 +47,15 @@ pub(super) struct Touch<'a> {
     pub(super) instruction: &'a Instruction<'a>,
 }
 
+/// A call of a function by its address.
+#[derive(Debug)]
+pub(super) struct Called<'a> {
+    pub(super) address: Register,
+    /// The label of the prototype, or of the list of functions.
+    pub(super) prototype: &'a str,
+    pub(super) position: Position,
+}
+
 /// All of a body.
 pub(super) struct Program<'a> {
     params: HashMap<&'a str, (usize, &'a Param)>,
@@ -60,6 +70,7 @@ pub(super) struct Program<'a> {
     numbers: HashMap<&'a str, Register>,
     pub(super) transfers: Vec<Transfer>,
     pub(super) touches: Vec<Touch<'a>>,
+    pub(super) calls: Vec<Called<'a>>,
     /// Registers whose value goes where it is not followed.
     pub(super) escapes: Vec<Register>,
     /// Registers whose value is looked at, as for its alignment.
@@ -91,6 +102,7 @@ impl<'a> Program<'a> {
             numbers: HashMap::new(),
             transfers: Vec::new(),
             touches: Vec::new(),
+            calls: Vec::new(),
             escapes: Vec::new(),
             inspected: Vec::new(),
             used: HashSet::new(),
@@ -202,6 +214,7 @@ impl<'a> Program<'a> {
                 }
             }
             "setp" => self.compare(instruction),
+            "call" => self.call(instruction),
             // Neither moves data that is followed, nor is it seen afterwards.
             "bra" | "ret" | "exit" | "trap" | "brkpt" | "bar" | "barrier" | "membar" | "fence"
             | "prefetch" | "prefetchu" | "nanosleep" | "isspacep" | "brx" | "pmevent" => {}
@@ -596,18 +609,49 @@ impl<'a> Program<'a> {
     }
 
     /// An instruction that is not known may do anything with all that it names.
+    /// What is passed and returned is not followed; the address of the function stays what it was.
+    fn call(&mut self, instruction: &'a Instruction<'a>) {
+        let operands = match instruction.operands.as_slice() {
+            [Operand::List(_), rest @ ..] | rest => rest,
+        };
+        if let [Operand::Name(address), .., Operand::Name(prototype)] = operands
+            && self.is_register(address)
+        {
+            let address = self.number(address);
+            self.escapes.push(address);
+            self.calls.push(Called {
+                address,
+                prototype,
+                position: instruction.position,
+            });
+            for operand in instruction
+                .operands
+                .iter()
+                .filter(|one| matches!(one, Operand::List(_)))
+            {
+                self.odd_operand(operand);
+            }
+        } else {
+            self.odd_instruction(instruction);
+        }
+    }
+
     fn odd_instruction(&mut self, instruction: &'a Instruction<'a>) {
         for operand in &instruction.operands {
-            for register in self.registers_of(operand) {
-                self.escapes.push(register);
-                self.set(register, Value::UNKNOWN);
-            }
+            self.odd_operand(operand);
+        }
+    }
+
+    fn odd_operand(&mut self, operand: &'a Operand<'a>) {
+        for register in self.registers_of(operand) {
+            self.escapes.push(register);
+            self.set(register, Value::UNKNOWN);
         }
     }
 }
 
 /// Calls `visit` with each name in an operand.
-pub(super) fn for_names<'a>(operand: &'a Operand<'a>, visit: &mut impl FnMut(&'a str)) {
+pub(crate) fn for_names<'a>(operand: &Operand<'a>, visit: &mut impl FnMut(&'a str)) {
     match operand {
         Operand::Name(name) | Operand::Offset { name, .. } => visit(name),
         Operand::Component { .. } | Operand::Constant(_) | Operand::Sink => {}
