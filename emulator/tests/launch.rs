@@ -10,7 +10,7 @@
 mod common;
 
 use common::{cu, fresh, kinds, with};
-use cudarc::driver::{CudaContext, CudaFunction, LaunchConfig, PushKernelArg};
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
 use gridcall_emulator::{Config, Device, Failure, Order, ReportKind};
 use std::sync::Arc;
@@ -40,6 +40,7 @@ fn axpy_computes() {
     assert_eq!(device.reports(), []);
 }
 
+const FUNCTIONS: &str = include_str!("../../kernels/functions.ptx");
 const FAULTS: &str = include_str!("ptx/faults.ptx");
 const CLUSTERS: &str = include_str!("../../ptx/tests/corpus/bounds_cluster.nvrtc13.sm_90.ptx");
 const STRUCTS: &str = include_str!("../../ptx/tests/corpus/struct_param.nvrtc13.sm_90.ptx");
@@ -695,6 +696,73 @@ fn constants_and_globals_have_addresses() {
     assert_eq!(stream.clone_dtoh(&y).unwrap(), [1.0, -4.0, 12.0, -32.0]);
     assert_eq!(stream.clone_dtoh(&counter).unwrap(), 9u32.to_ne_bytes());
     assert!(module.get_global("nothing", &stream).is_err());
+}
+
+/// Loads the module once more, and gives what a variable holds as an address.
+fn address_in(context: &Arc<CudaContext>, ptx: &str, variable: &str) -> (Arc<CudaModule>, u64) {
+    let module = context.load_module(Ptx::from_src(ptx)).unwrap();
+    let stream = context.default_stream();
+    let held = module.get_global(variable, &stream).unwrap();
+    let held = stream.clone_dtoh(&held).unwrap();
+    (module, u64::from_ne_bytes(held.try_into().unwrap()))
+}
+
+#[test]
+fn functions_are_called_by_addresses_from_variables() {
+    let (device, context) = fresh();
+    let stream = context.default_stream();
+    let (module, square) = address_in(&context, FUNCTIONS, "op_square");
+    let map = module.load_function("map").unwrap();
+    let x = stream.clone_htod(&[1.0f32, 2.0, 3.0, 4.0]).unwrap();
+    let y = stream.alloc_zeros::<f32>(4).unwrap();
+    let run = |op: u64| {
+        let mut launch = stream.launch_builder(&map);
+        launch.arg(&op).arg(&x).arg(&y).arg(&4u32);
+        // SAFETY: the arguments are those of the kernel, or what the emulator is to stop.
+        unsafe { launch.launch(LaunchConfig::for_num_elems(4)) }.unwrap();
+        stream.synchronize().map_err(|error| error.0 as u32)
+    };
+    run(square).unwrap();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), [1.0, 4.0, 9.0, 16.0]);
+    let (_, counted) = address_in(&context, FUNCTIONS, "op_counted");
+    assert_ne!(counted, square);
+    assert_eq!(device.reports(), []);
+
+    assert_eq!(run(counted), Err(718));
+    let reports = device.take_reports();
+    let told = &reports[0].message;
+    assert!(
+        told.contains("the address of a function of another module"),
+        "{told}"
+    );
+    assert!(told.contains("`map`"), "{told}");
+}
+
+#[test]
+fn what_is_no_function_is_not_called() {
+    for (variable, told) in [
+        (
+            "op_none",
+            "call of 0x0, which is the address of no function",
+        ),
+        (
+            "fold_add",
+            "call of `_Z3addff` by a prototype that does not fit it",
+        ),
+    ] {
+        let (device, context) = fresh();
+        let stream = context.default_stream();
+        let (module, op) = address_in(&context, FUNCTIONS, variable);
+        let map = module.load_function("map").unwrap();
+        let x = stream.alloc_zeros::<f32>(1).unwrap();
+        let mut launch = stream.launch_builder(&map);
+        launch.arg(&op).arg(&x).arg(&x).arg(&1u32);
+        // SAFETY: the emulator is to stop it.
+        unsafe { launch.launch(LaunchConfig::for_num_elems(1)) }.unwrap();
+        assert_eq!(stream.synchronize().unwrap_err().0 as u32, 718);
+        let reports = device.take_reports();
+        assert!(reports[0].message.contains(told), "{}", reports[0].message);
+    }
 }
 
 #[test]

@@ -363,7 +363,6 @@ pub(crate) enum Preset {
         ty: Type,
         bits: u32,
     },
-    Function(usize),
 }
 
 /// A parameter or a result of a function, in the callee's frame.

@@ -9,7 +9,7 @@ use super::local::LANES;
 use super::program::{Program, VariableSpace};
 use super::races::GlobalRaces;
 use super::shared::SharedMemory;
-use super::space::{CODE, CODE_STRIDE, LOCAL, PARAM, SHARED};
+use super::space::{LOCAL, PARAM, SHARED};
 use super::special::Special;
 use super::step::widen;
 use super::sync::Lanes;
@@ -122,7 +122,6 @@ impl Setting {
                 widen(u64::from_le_bytes(wide), *ty, *bits)
             }
             Preset::Param(offset) => PARAM.wrapping_add_signed(*offset),
-            Preset::Function(index) => function_address(*index),
             Preset::Special(special) => u64::from(match special {
                 Special::Ntid(axis) => launch.block[*axis],
                 Special::Nctaid(axis) => launch.grid[*axis],
@@ -145,19 +144,6 @@ impl Setting {
             Preset::Local { .. } => return None,
         })
     }
-}
-
-pub(crate) fn function_address(index: usize) -> u64 {
-    CODE + (index as u64 + 1) * CODE_STRIDE
-}
-
-/// The function at an address.
-pub(crate) fn function_at(address: u64) -> Option<usize> {
-    let offset = address.checked_sub(CODE)?;
-    let index = usize::try_from(offset / CODE_STRIDE).ok()?;
-    (offset % CODE_STRIDE == 0)
-        .then(|| index.checked_sub(1))
-        .flatten()
 }
 
 impl FramePool {

@@ -59,6 +59,7 @@ mod barrier;
 mod block;
 mod check;
 mod code;
+mod code_base;
 mod context;
 mod convert;
 mod copies;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::code::{Function, Inst, Op, Reg};
+use super::code_base::CodeBase;
 use super::frame::Frame;
 use super::visit::Role;
 use super::{SourceLine, TextPosition};
@@ -186,6 +187,8 @@ pub(crate) struct Lowered {
     pub(crate) bases: Vec<Option<String>>,
     pub(crate) names: Vec<Vec<String>>,
     pub(crate) files: Vec<(u32, String)>,
+    /// Where the addresses of its functions begin.
+    pub(crate) code_base: CodeBase,
 }
 
 /// A module, ready to run.
@@ -257,6 +260,11 @@ impl Program {
             }
         }
         lines
+    }
+
+    /// Where the addresses of its functions begin.
+    pub(crate) fn code_base(&self) -> CodeBase {
+        self.lowered.code_base
     }
 
     pub(crate) fn functions(&self) -> &[Function] {

@@ -13,8 +13,6 @@ pub(crate) const PARAM: u64 = (1 << 48) + (2 << 44);
 pub(crate) const CODE: u64 = (1 << 48) + (3 << 44);
 /// How far apart the shared memories of a cluster's blocks lie, in the window and in 32-bit addresses.
 pub(crate) const SHARED_STRIDE: u64 = 1 << 24;
-/// How far apart the addresses of functions lie.
-pub(crate) const CODE_STRIDE: u64 = 16;
 
 const WINDOW: u64 = 1 << 32;
 

@@ -6,7 +6,8 @@
 
 use super::barrier::{Arrival, Opened};
 use super::code::{Barrier, BarrierKind, Call, Callee, Op, Passed, Reg};
-use super::context::{Context, WarpPlace, function_at};
+use super::code_base::At;
+use super::context::{Context, WarpPlace};
 use super::copies::Copies;
 use super::fault::{Fault, FaultKind};
 use super::frame::{Frame, NONE};
@@ -364,20 +365,26 @@ impl Warp {
                     let wanted = frame.lane(*address, lane);
                     let mask = same_lanes(frame, *address, left);
                     left &= !mask;
-                    let function = function_at(wanted)
-                        .filter(|index| {
-                            cx.program
-                                .functions()
-                                .get(*index)
-                                .is_some_and(|f| f.has_body && !f.is_kernel)
-                        })
-                        .ok_or_else(|| {
-                            Trouble::new(
-                                FaultKind::InvalidPc,
-                                format!("call of {wanted:#x}, which is the address of no function"),
-                            )
-                            .at(lane, wanted)
-                        })?;
+                    let can_be_called = |index: &usize| {
+                        let function = cx.program.functions().get(*index);
+                        function.is_some_and(|f| f.has_body && !f.is_kernel)
+                    };
+                    let at = cx.program.code_base().at(wanted);
+                    let function = match at {
+                        At::Function(index) => Some(index).filter(can_be_called),
+                        At::OtherProgram | At::Nothing => None,
+                    };
+                    let function = function.ok_or_else(|| {
+                        let what = match at {
+                            At::OtherProgram => "a function of another module",
+                            _ => "no function",
+                        };
+                        Trouble::new(
+                            FaultKind::InvalidPc,
+                            format!("call of {wanted:#x}, which is the address of {what}"),
+                        )
+                        .at(lane, wanted)
+                    })?;
                     let described = &cx.program.functions()[function];
                     let size = |passed: &Passed| match passed {
                         Passed::Bytes { size, .. } => *size,

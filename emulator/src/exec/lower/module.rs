@@ -9,7 +9,7 @@ use gridcall_ptx::{
 
 use super::super::TextPosition;
 use super::super::code::{Function, Inst, Op, Passed};
-use super::super::context::function_address;
+use super::super::code_base::CodeBase;
 use super::super::program::{
     Kernel, KernelParam, LowerError, Lowered, Relocation, SharedVariable, Unsupported, Variable,
     VariableSpace,
@@ -33,6 +33,7 @@ pub(super) struct Known {
 /// What all bodies share.
 #[derive(Debug, Default)]
 pub(super) struct Environment<'a> {
+    pub(super) code_base: CodeBase,
     pub(super) functions: HashMap<&'a str, usize>,
     pub(super) signatures: Vec<Known>,
     symbols: HashMap<&'a str, usize>,
@@ -79,7 +80,10 @@ pub(crate) fn lower(source: &str) -> Result<Lowered, LowerError> {
                 .map_err(|e| broken(&e))?,
         );
     }
-    let mut environment = Environment::default();
+    let mut environment = Environment {
+        code_base: CodeBase::next(),
+        ..Environment::default()
+    };
     name_functions(&module, &bodies, &mut environment);
     let mut variables = Vec::new();
     let mut shared = Vec::new();
@@ -102,6 +106,7 @@ pub(crate) fn lower(source: &str) -> Result<Lowered, LowerError> {
     }
     let mut lowered = Lowered {
         version,
+        code_base: environment.code_base,
         target: module.target().name().to_owned(),
         variables,
         shared,
@@ -398,7 +403,7 @@ fn fill(
                         mask: *mask,
                     });
                 } else if let Some(&function) = environment.functions.get(name.as_str()) {
-                    let address = part(function_address(function));
+                    let address = part(environment.code_base.address(function));
                     bytes.copy_from_slice(&address.to_le_bytes()[..size.min(8)]);
                 } else {
                     return Err(error(

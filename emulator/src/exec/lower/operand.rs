@@ -128,7 +128,7 @@ impl Body<'_, '_> {
                     return invalid(format!("an address within the function `{name}`"));
                 }
                 self.function.calls.push(*index);
-                Preset::Function(*index)
+                Preset::Bits(self.environment.code_base.address(*index))
             }
         })
     }
