@@ -236,7 +236,10 @@ impl<'p> Subject<'_, 'p> {
             | Taken::Strided { .. }
             | Taken::TensorMap { .. }
             | Taken::Texture { .. } => {}
-            Taken::Slice { .. } | Taken::Optional { .. } | Taken::Pointer { .. } => {
+            Taken::Slice { .. }
+            | Taken::Optional { .. }
+            | Taken::Pointer { .. }
+            | Taken::Function { .. } => {
                 self.check_pointer(index, param, declared, report);
             }
         }

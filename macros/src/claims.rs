@@ -107,7 +107,8 @@ fn written(taken: &Taken) -> &Type {
         | Taken::Strided { elem, .. }
         | Taken::TensorMap { elem, .. }
         | Taken::Texture { elem }
-        | Taken::Pointer { elem, .. } => elem,
+        | Taken::Pointer { elem, .. }
+        | Taken::Function { ty: elem, .. } => elem,
     }
 }
 

@@ -321,6 +321,7 @@ fn check_field(ty: &Type, report: &mut Report) {
                 .to_owned()
         }
         Type::FnPtr(_) => "a function pointer of the host means nothing on the device".to_owned(),
+        Type::Path(_) if value::device_fn(ty).is_some() => value::NO_FUNCTIONS.to_owned(),
         Type::Tuple(_) => "a tuple is not allowed, as rustc may reorder its fields: use a struct \
                            with #[repr(C)] and #[derive(KernelArg)]"
             .to_owned(),

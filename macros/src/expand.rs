@@ -9,6 +9,7 @@
 
 mod declaration;
 mod family;
+mod function;
 mod launch;
 mod signature;
 mod symbol;
@@ -25,6 +26,7 @@ use crate::value::Taken;
 
 use declaration::docs_of_family;
 pub(crate) use family::{Instance, family};
+pub(crate) use function::Called;
 use signature::Signature;
 pub(crate) use symbol::{symbol, symbol_outline};
 
@@ -63,6 +65,8 @@ pub(crate) struct Heard {
     pub(crate) source: Option<String>,
     /// Which parameters the code certainly never writes through.
     pub(crate) read_only: Vec<bool>,
+    /// For each parameter, the prototypes by which the code calls it.
+    pub(crate) calls: Vec<Vec<Called>>,
 }
 
 impl Heard {
@@ -74,6 +78,12 @@ impl Heard {
         } else {
             let both = self.read_only.iter_mut().zip(other.read_only);
             both.for_each(|(one, other)| *one &= other);
+        }
+        if self.calls.is_empty() {
+            self.calls = other.calls;
+        } else {
+            let both = self.calls.iter_mut().zip(other.calls);
+            both.for_each(|(one, other)| one.extend(other));
         }
         self.cpp = self.cpp.take().or(other.cpp);
         self.source = self.source.take().or(other.source);

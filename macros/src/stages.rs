@@ -220,6 +220,7 @@ fn whole(
                     .cuda
                     .and_then(|cuda| Some(cuda.place.as_ref()?.shown.clone())),
                 read_only: subject.read_only(),
+                calls: subject.calls(),
             });
             // Code that cannot be read is not known to wait.
             let waits = artifact.grid_waits(entry).unwrap_or_default();

@@ -41,6 +41,11 @@ impl Static {
         format!("static {mutability}{}", unraw(&self.ident))
     }
 
+    /// The type of the functions whose addresses it holds, if it does.
+    pub(crate) fn function(&self) -> Option<&Type> {
+        value::device_fn(self.element())
+    }
+
     /// What the type is made of, if it is an array.
     pub(crate) fn element(&self) -> &Type {
         element(&self.ty)

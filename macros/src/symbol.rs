@@ -8,6 +8,7 @@ use quote::ToTokens;
 use crate::artifact::{Artifact, Cuda};
 use crate::cuda;
 use crate::describe;
+use crate::expand::Called;
 use crate::kernel::unraw;
 use crate::mangled;
 use crate::report::Report;
@@ -29,6 +30,7 @@ pub(crate) fn against<'a>(
     subject.check_space(variable, report);
     if report.is_empty() {
         subject.check_type(variable, report);
+        subject.check_functions(variable, report);
         subject.check_written(variable, report);
     }
     Some(variable)
@@ -229,6 +231,26 @@ impl<'p> Subject<'_, 'p> {
         );
     }
 
+    /// Functions are what the PTX initialises it with, if anything.
+    fn check_functions(&self, variable: &ptx::Variable, report: &mut Report) {
+        if self.declared.function().is_none() {
+            return;
+        }
+        let all = held(self.artifact, variable);
+        if let Some(other) = all.iter().find(|held| held.function.is_none()) {
+            report.error(
+                &self.declared.ty,
+                format!(
+                    "`{}` is `{}`, but {} initialises it with {}, which is no function",
+                    unraw(&self.declared.ident),
+                    describe::ty(&self.declared.ty),
+                    self.place(other.position),
+                    shown(other),
+                ),
+            );
+        }
+    }
+
     /// The declared element as often as it is there, or what a scalar is.
     fn choice(&self, variable: &ptx::Variable) -> Option<String> {
         let size = variable.size()?;
@@ -277,6 +299,38 @@ impl<'p> Subject<'_, 'p> {
             }
         }
     }
+}
+
+/// What the PTX initialises a variable with; a value that cannot be read is no witness.
+fn held<'a>(artifact: &'a Artifact, variable: &ptx::Variable) -> Vec<ptx::Held<'a>> {
+    let (module, source) = (artifact.module(), &artifact.text.source);
+    module.held_functions(variable, source).unwrap_or_default()
+}
+
+fn shown(held: &ptx::Held<'_>) -> String {
+    held.name
+        .map_or_else(|| "a number".to_owned(), |name| format!("`{name}`"))
+}
+
+/// The functions that the PTX initialises a variable with, each once.
+pub(crate) fn functions(artifact: &Artifact, variable: &ptx::Variable) -> Vec<Called> {
+    let file = &artifact.place.shown;
+    let mut seen = Vec::new();
+    let mut functions = Vec::new();
+    for held in held(artifact, variable) {
+        let Some(function) = held.function.filter(|one| !seen.contains(&one.name())) else {
+            continue;
+        };
+        seen.push(function.name());
+        let said = format!(
+            "{file}:{} initialises it with {}, which {file}:{} declares",
+            held.position.line,
+            shown(&held),
+            function.position().line
+        );
+        functions.push(Called::held(function, said));
+    }
+    functions
 }
 
 fn is_of_module(variable: &ptx::Variable) -> bool {

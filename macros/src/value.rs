@@ -4,8 +4,8 @@
 //! that is none of the types known here is some type of the user's, which the compiler measures.
 
 use syn::{
-    Expr, GenericArgument, Lit, Path, PathArguments, PointerMutability, Type, TypeArray, TypePath,
-    TypePtr, TypeReference,
+    Expr, GenericArgument, Lit, Path, PathArguments, PointerMutability, ReturnType, Type,
+    TypeArray, TypePath, TypePtr, TypeReference,
 };
 
 use crate::describe;
@@ -31,6 +31,8 @@ pub(crate) enum Taken {
     Texture { elem: Type },
     /// As a device pointer: `*const T` and `*mut T`.
     Pointer { elem: Type, written: bool },
+    /// As the address of a function of the device: `DeviceFn<fn(A) -> R>`.
+    Function { ty: Type, function: Type },
 }
 
 /// The layout of a type that is known by its name.
@@ -78,7 +80,7 @@ impl Taken {
     /// The alignment of the elements, if they are of a type known here.
     pub(crate) fn known_elem(&self) -> Option<Known> {
         match self {
-            Taken::Value { .. } => None,
+            Taken::Value { .. } | Taken::Function { .. } => None,
             Taken::Slice { elem, .. }
             | Taken::Optional { elem }
             | Taken::Strided { elem, .. }
@@ -98,7 +100,10 @@ pub(crate) fn classify(ty: &Type, name: &str) -> syn::Result<Taken> {
         Type::Ptr(pointer) => classify_pointer(pointer),
         Type::Path(path) => match option_of(path) {
             Some(inner) => classify_option(ty, inner),
-            None => match classify_strided(path)?.or(classify_object(path)?) {
+            None => match classify_strided(path)?
+                .or(classify_object(path)?)
+                .or(classify_function(ty)?)
+            {
                 Some(taken) => Ok(taken),
                 None => classify_value(ty, name),
             },
@@ -298,6 +303,87 @@ fn classify_object(path: &TypePath) -> syn::Result<Option<Taken>> {
     }))
 }
 
+/// `DeviceFn<F>`; with other arguments, or none, it may be the user's own type.
+fn classify_function(ty: &Type) -> syn::Result<Option<Taken>> {
+    let Some(function) = device_fn(ty) else {
+        return Ok(None);
+    };
+    check_function(function)?;
+    Ok(Some(Taken::Function {
+        ty: ty.clone(),
+        function: function.clone(),
+    }))
+}
+
+/// `F` of `DeviceFn<F>`.
+pub(crate) fn device_fn(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = peel(ty) else {
+        return None;
+    };
+    let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else {
+        return None;
+    };
+    if arguments.args.len() != 1 {
+        return None;
+    }
+    generic_of_path(path, &["DeviceFn"])
+}
+
+/// What the compiler would say of a wrong type would not name the cure; other names are some
+/// type of the user's.
+pub(crate) fn check_function(function: &Type) -> syn::Result<()> {
+    let Type::FnPtr(function) = peel(function) else {
+        return match peel(function) {
+            Type::Path(_) | Type::Macro(_) => Ok(()),
+            _ => Err(error(
+                function,
+                "a device function has the type `fn(A, B) -> R`",
+            )),
+        };
+    };
+    let signature = "a device function is called by the kernel alone: write `fn(..)` without `unsafe`, `extern` or `for<..>`";
+    if let Some(token) = &function.unsafety {
+        return Err(error(token, signature));
+    }
+    if let Some(abi) = &function.abi {
+        return Err(error(abi, signature));
+    }
+    if let Some(lifetimes) = &function.lifetimes {
+        return Err(error(lifetimes, signature));
+    }
+    if let Some(variadic) = &function.variadic {
+        return Err(error(
+            variadic,
+            "a device function has a number of parameters",
+        ));
+    }
+    let result = match &function.output {
+        ReturnType::Default => None,
+        ReturnType::Type(_, ty) => Some(&**ty),
+    };
+    for ty in function.inputs.iter().map(|input| &input.ty).chain(result) {
+        let message = match peel(ty) {
+            Type::Reference(reference) => {
+                let elem = describe::ty(slice_element(&reference.elem));
+                let star = if reference.mutability.is_some() { "*mut" } else { "*const" };
+                format!("device code passes addresses to a device function: write `{star} {elem}`")
+            }
+            Type::FnPtr(_) => {
+                "functions that take or return functions are not supported yet".to_owned()
+            }
+            _ if device_fn(ty).is_some() => {
+                "functions that take or return functions are not supported yet".to_owned()
+            }
+            Type::Slice(_) | Type::TraitObject(_) | Type::ImplTrait(_) | Type::Infer(_) => {
+                "not a type that a device function takes: it takes numbers, structs with #[derive(KernelArg)] and device pointers".to_owned()
+            }
+            _ => continue,
+        };
+        return Err(error(ty, message));
+    }
+    Ok(())
+}
+
 fn classify_value(ty: &Type, name: &str) -> syn::Result<Taken> {
     let known = known(ty);
     if known.is_some_and(|known| known.size == 0) {
@@ -341,7 +427,13 @@ fn check_value(ty: &Type, name: &str) -> syn::Result<()> {
                            with #[repr(C)] and #[derive(KernelArg)]"
                 .to_owned()
         }
-        Type::FnPtr(_) => "a function pointer of the host means nothing on the device".to_owned(),
+        Type::FnPtr(_) => {
+            let function = describe::ty(ty);
+            format!(
+                "a function pointer of the host means nothing on the device: write `{name}: \
+                 DeviceFn<{function}>` for a `__device__` function"
+            )
+        }
         Type::Never(_) => "`!` is not allowed: it has no values".to_owned(),
         Type::Infer(_) => "`_` is not allowed: a declaration names its types".to_owned(),
         Type::ImplTrait(_) | Type::TraitObject(_) => {
@@ -359,11 +451,19 @@ fn check_value(ty: &Type, name: &str) -> syn::Result<()> {
     Err(error(ty, message))
 }
 
+/// Why functions are nowhere but in parameters and statics of their own.
+pub(crate) const NO_FUNCTIONS: &str = "the address of a function among other bytes does not tell its \
+     module, and means nothing in another: pass each function as a parameter of its own, or declare the \
+     variable of the module that holds them as a static";
+
 const ACCEPTED: &str = "not a type that a kernel takes; it takes numbers and `bool`, `&[T]` and \
                         `&mut [T]` for device arrays, and structs with #[derive(KernelArg)]";
 
 fn refused_path(path: &TypePath, name: &str) -> Option<String> {
     let ty = Type::Path(path.clone());
+    if device_fn(&ty).is_some() {
+        return Some(NO_FUNCTIONS.to_owned());
+    }
     if is_named(&ty, "char") {
         return Some(
             "`char` is not allowed: write `u32` for a character's number, or `u8` or `i8` for C's \
@@ -415,6 +515,7 @@ fn check_element(elem: &Type) -> syn::Result<()> {
             Some(_) if is_named(elem, "char") => {
                 "`char` is not allowed, as not every value is one: write `u32`"
             }
+            Some(_) if device_fn(elem).is_some() => NO_FUNCTIONS,
             Some(_) => "not allowed: host memory means nothing on the device",
             None => return Ok(()),
         },
@@ -446,6 +547,9 @@ pub(crate) fn check_static(ty: &Type) -> syn::Result<()> {
             ))
         };
     }
+    if let Some(function) = device_fn(ty) {
+        return check_function(function);
+    }
     let message = match ty {
         Type::Group(group) => return check_static(&group.elem),
         Type::Paren(paren) => return check_static(&paren.elem),
@@ -462,7 +566,10 @@ pub(crate) fn check_static(ty: &Type) -> syn::Result<()> {
             "a tuple is not allowed, as rustc may reorder its fields: write a struct with \
              #[repr(C)] and #[derive(KernelArg)]"
         }
-        Type::Reference(_) | Type::Ptr(_) | Type::FnPtr(_) => {
+        Type::FnPtr(_) => {
+            "a function of the device is declared by `DeviceFn<fn(A) -> R>`: that is the address which the variable holds"
+        }
+        Type::Reference(_) | Type::Ptr(_) => {
             "a pointer in a variable neither orders nor keeps alive what it points to: pass the \
              array to the kernel, as `&[T]`"
         }
@@ -697,6 +804,42 @@ mod tests {
         assert!(taken("Strided<f32, 0>").is_err_and(|text| text.contains("no dimensions")));
         assert!(taken("Strided<char, 2>").is_err_and(|text| text.contains("write `u32`")));
         assert!(matches!(taken("Strided<f32>"), Ok(Taken::Value { .. })));
+    }
+
+    #[test]
+    fn functions_of_the_device_have_a_type() {
+        for source in [
+            "DeviceFn<fn(f32) -> f32>",
+            "gridcall::DeviceFn<fn(*mut u32, Line)>",
+            "(DeviceFn<Op>)",
+        ] {
+            assert!(
+                matches!(taken(source), Ok(Taken::Function { .. })),
+                "{source}"
+            );
+        }
+        for (source, cure) in [
+            ("DeviceFn<unsafe fn(f32)>", "without `unsafe`"),
+            (
+                "DeviceFn<extern \"C\" fn(f32)>",
+                "without `unsafe`, `extern`",
+            ),
+            ("DeviceFn<for<'a> fn(f32)>", "`for<..>`"),
+            ("DeviceFn<fn(&f32)>", "write `*const f32`"),
+            ("DeviceFn<fn(&mut [f32])>", "write `*mut f32`"),
+            ("DeviceFn<fn(fn(f32))>", "not supported yet"),
+            ("DeviceFn<fn(f32) -> DeviceFn<fn()>>", "not supported yet"),
+            ("DeviceFn<(f32, f32)>", "`fn(A, B) -> R`"),
+            ("fn(f32) -> f32", "write `p: DeviceFn<fn(f32) -> f32>`"),
+            ("[DeviceFn<fn()>; 2]", "does not tell its module"),
+            ("&[DeviceFn<fn()>]", "does not tell its module"),
+        ] {
+            let message = taken(source).err();
+            let message = message.unwrap_or_else(|| panic!("{source} was taken"));
+            assert!(message.contains(cure), "{source}: {message}");
+        }
+        assert!(matches!(taken("DeviceFn"), Ok(Taken::Value { .. })));
+        assert!(matches!(taken("DeviceFn<A, B>"), Ok(Taken::Value { .. })));
     }
 
     #[test]

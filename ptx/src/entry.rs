@@ -127,6 +127,12 @@ impl Function {
         &self.params
     }
 
+    /// What it takes and returns, without names: `(.b32, .b64) -> .b32`.
+    #[must_use]
+    pub fn signature(&self) -> String {
+        signature(&self.params, &self.returns)
+    }
+
     /// What stands between the parameters and the body.
     #[must_use]
     pub fn directives(&self) -> &Directives {
@@ -137,6 +143,17 @@ impl Function {
     #[must_use]
     pub fn body(&self) -> Option<&Body> {
         self.body.as_ref()
+    }
+}
+
+pub(crate) fn signature(params: &[Param], returns: &[Param]) -> String {
+    let list = |params: &[Param]| {
+        let shown: Vec<String> = params.iter().map(Param::to_string).collect();
+        shown.join(", ")
+    };
+    match returns {
+        [] => format!("({})", list(params)),
+        returns => format!("({}) -> {}", list(params), list(returns)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What `#[kernel]` hands over: a kernel as declared and as found in its PTX.
 
-use crate::{attributes::Needs, layout::ArgLayout};
+use crate::{attributes::Needs, layout::ArgLayout, signature::Signature};
 
 /// A declared kernel. Made by `#[kernel]`.
 #[derive(Debug)]
@@ -50,6 +50,8 @@ pub struct StaticDeclaration {
     pub layout: ArgLayout,
     /// Whether it is declared `static mut`.
     pub mutable: bool,
+    /// The type of the functions whose addresses it holds, if it does.
+    pub functions: Option<Signature<'static>>,
 }
 
 /// A variable that a kernel uses. Made by `#[kernel]`.
@@ -155,6 +157,8 @@ pub struct Param {
 pub enum Pass {
     /// By value.
     Value(Option<ArgLayout>),
+    /// By the address of a function of this type.
+    Function(Signature<'static>),
     /// By the address of its first element.
     Array {
         /// Whether the declaration lets the kernel write.

@@ -213,7 +213,7 @@ impl Arrays {
 fn argument(param: &Param, bytes: &[u8]) -> String {
     match &param.pass {
         Pass::Value(Some(layout)) => value(layout, bytes),
-        Pass::Array { .. } => pointer(bytes),
+        Pass::Array { .. } | Pass::Function(_) => pointer(bytes),
         Pass::Value(None) => unknown(bytes),
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     describe::LaunchDescription,
     driver::DriverCode,
     launch::{Block, Grid},
+    load::Module,
     symbol::SymbolError,
 };
 
@@ -452,6 +453,59 @@ pub enum ArgumentError {
         /// The other parameter, from 0.
         other_index: usize,
     },
+    /// The device function is of another module than the kernel.
+    #[error("{0}")]
+    OtherModule(OtherModule),
+}
+
+/// A device function of another module than the one that would call it.
+///
+/// Its address means nothing there: GPUs count the functions of each module.
+#[derive(Clone, Debug)]
+pub struct OtherModule {
+    from: &'static str,
+    function: String,
+    module: String,
+}
+
+impl OtherModule {
+    #[cold]
+    pub(crate) fn new(from: &'static str, function: &Module, module: &Module) -> OtherModule {
+        OtherModule {
+            from,
+            function: function.to_string(),
+            module: module.to_string(),
+        }
+    }
+
+    /// The static that the function was read from.
+    #[must_use]
+    pub fn read_from(&self) -> &'static str {
+        self.from
+    }
+}
+
+impl fmt::Display for OtherModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OtherModule {
+            from,
+            function,
+            module,
+        } = self;
+        write!(
+            f,
+            "the function was read from `{from}` of the module {function}, and would be called in "
+        )?;
+        if function == module {
+            f.write_str("another loading of it")?;
+        } else {
+            write!(f, "the module {module}")?;
+        }
+        write!(
+            f,
+            ", where its address means another function or none; read `{from}` of that module: by `get` with a stream of its context, or by `load_from` of the `Module` that the kernel was taken from"
+        )
+    }
 }
 
 /// Why a grid, block or size of shared memory is not possible.

@@ -144,6 +144,19 @@ impl ArgLayout {
         }
     }
 
+    /// The layout of addresses of functions, one behind the other.
+    pub(crate) const fn of_functions(count: usize) -> ArgLayout {
+        ArgLayout {
+            size: 8 * count,
+            align: 8,
+            class: Class::Integer,
+            has_pointer: true,
+            kind: "function",
+            name: "",
+            fields: &[],
+        }
+    }
+
     /// The same without its fields, which are not those that C++ gives the struct.
     #[must_use]
     pub const fn opaque(self) -> ArgLayout {

@@ -377,6 +377,7 @@ mod device;
 mod driver;
 mod error;
 mod event;
+mod function;
 mod graph;
 mod kernel;
 mod launch;
@@ -396,6 +397,7 @@ mod pointer;
 mod prepared;
 #[cfg(feature = "pyo3")]
 pub mod python;
+mod signature;
 mod strided;
 mod symbol;
 mod tensor_map;
@@ -415,8 +417,9 @@ pub use device::device;
 pub use driver::DriverCode;
 pub use error::{
     ArgumentError, AttributeError, Axis, BufferError, BufferErrorKind, GeometryError, LaunchError,
-    LaunchErrorKind, LoadError, LoadErrorKind, TimingError,
+    LaunchErrorKind, LoadError, LoadErrorKind, OtherModule, TimingError,
 };
+pub use function::{DeviceFn, DeviceFunction};
 pub use graph::{
     Capture, CaptureSlice, CaptureSliceMut, Graph, GraphBuffers, GraphError, GraphErrorKind,
     GraphExec, GraphSlice, GraphSliceMut, Node,
@@ -459,8 +462,12 @@ pub mod __private {
             check_safe, check_symbol, size_and_align,
         },
         params::Params,
+        signature::{PtxFunction, PtxPart, Signature, check_calls, check_functions},
         strided::{StridedOf, StridedView},
-        symbol::{DeclaredInModule, DeclaredInPtx, DeclaredMut, DeclaredSymbol, SymbolCell},
+        symbol::{
+            DeclaredFn, DeclaredInModule, DeclaredInPtx, DeclaredMut, DeclaredSymbol,
+            DeclaredValue, SymbolCell,
+        },
         tensor_map::{Descriptor, TensorOf, TensorView},
         texture::{Object, TextureOf, TextureView},
         verify::{declaration, has_compiler, verify},

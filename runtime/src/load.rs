@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{CStr, CString, c_uint, c_void},
-    ptr,
+    fmt, ptr,
     sync::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicU32, Ordering},
@@ -214,6 +214,12 @@ impl Loaded {
         })
     }
 
+    /// The module that the kernel is of.
+    #[inline(always)]
+    pub(crate) fn module(&self) -> &Arc<Module> {
+        &self.module
+    }
+
     /// Makes the kernel's context current.
     #[cold]
     pub(crate) fn enter(&self) -> Result<(), DriverError> {
@@ -365,6 +371,10 @@ pub(crate) struct Refused {
 #[derive(Debug)]
 pub(crate) struct Module {
     handle: CUmodule,
+    /// What messages call it.
+    name: String,
+    /// The ordinal of the context's device.
+    device: usize,
     context: Weak<CudaContext>,
     driver: &'static Driver,
     /// What is relied on of its variables.
@@ -423,7 +433,7 @@ impl Module {
         }
         let _range = trace::compile(image.path, context);
         let loaded = Arc::new(
-            Module::load(driver, context, image.ptx)
+            Module::load(driver, context, image.path, image.ptx)
                 .map_err(|refused| explain_load(kernel, image, driver, context, &refused))?,
         );
         *module = Arc::downgrade(&loaded);
@@ -434,6 +444,7 @@ impl Module {
     pub(crate) fn load(
         driver: &'static Driver,
         context: &Arc<CudaContext>,
+        name: &str,
         image: &[u8],
     ) -> Result<Module, Refused> {
         const ERROR_LOG_BUFFER: c_uint = 5;
@@ -464,6 +475,8 @@ impl Module {
         }
         Ok(Module {
             handle,
+            name: name.to_owned(),
+            device: context.ordinal(),
             context: Arc::downgrade(context),
             driver,
             claims: Claims::default(),
@@ -613,8 +626,15 @@ impl LoadedSymbol {
             name,
             pointer,
             uses,
-            _module: module,
+            module,
         })
+    }
+}
+
+/// As messages call it.
+impl fmt::Display for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on device {}", self.name, self.device)
     }
 }
 

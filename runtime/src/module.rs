@@ -1,5 +1,7 @@
 //! Modules that are known only when the program runs, and the kernels declared without `ptx = ..`.
 
+mod function;
+
 use std::{borrow::Cow, fmt, fs, path::Path, sync::Arc};
 
 use cudarc::driver::CudaContext;
@@ -151,7 +153,7 @@ impl Module {
     ) -> Result<Module, LoadError> {
         let driver = enter(context)?;
         let _range = trace::compile(name, context);
-        let loaded = load::Module::load(driver, context, image).map_err(|refused| {
+        let loaded = load::Module::load(driver, context, name, image).map_err(|refused| {
             if refused.code.breaks_context() {
                 return LoadErrorKind::Broken(refused.code);
             }
@@ -517,7 +519,13 @@ impl Text {
                 declaration.ty
             ));
         }
-        Ok(())
+        match &declaration.functions {
+            Some(signature) => {
+                let module = (self.source.as_str(), &self.module);
+                function::check_held(name, module, variable, (declaration.ty, signature))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -546,7 +554,9 @@ fn check_param(
     declared: &ptx::Param,
 ) -> Result<(), String> {
     let same_class = match (&param.pass, declared.class()) {
-        (_, ptx::Class::Bits) | (Pass::Array { .. }, ptx::Class::Integer) => true,
+        (_, ptx::Class::Bits) | (Pass::Array { .. } | Pass::Function(_), ptx::Class::Integer) => {
+            true
+        }
         (Pass::Value(Some(ArgLayout { class, .. })), declared) => matches!(
             (class, declared),
             (Class::Integer, ptx::Class::Integer)
@@ -580,6 +590,25 @@ fn check_code(
     param: &Param,
     flow: &ptx::ParamFlow,
 ) -> Result<(), String> {
+    let is = |differs: String| {
+        let Param { name, ty, .. } = param;
+        format!("parameter {index}, `{name}`, is `{ty}`{differs}")
+    };
+    if let Pass::Function(signature) = &param.pass {
+        return match function::check_calls(name, signature, flow) {
+            Some(differs) => Err(is(differs)),
+            None => Ok(()),
+        };
+    }
+    if let (Pass::Value(Some(layout)), Some(call)) = (&param.pass, flow.calls().first())
+        && !layout.has_pointer
+    {
+        let line = call.position.line;
+        let prototype = call.signature();
+        return Err(is(format!(
+            ", but the kernel calls it as a function at {name}:{line}, by the prototype `{prototype}`: declare it `DeviceFn<fn(..) -> ..>`"
+        )));
+    }
     let (access, does) = match (&param.pass, flow.write(), flow.accesses().first()) {
         (Pass::Array { written: false, .. }, Some(access), _) => {
             (access, "the kernel writes to it")
@@ -589,8 +618,8 @@ fn check_code(
         }
         _ => return Ok(()),
     };
-    Err(format!(
-        "parameter {index}, `{}`, is `{}`, but {does} at {name}:{}",
-        param.name, param.ty, access.position.line
-    ))
+    Err(is(format!(
+        ", but {does} at {name}:{}",
+        access.position.line
+    )))
 }

@@ -21,7 +21,13 @@ pub use self::{
     cell::SymbolCell,
     error::{SymbolError, SymbolErrorKind},
 };
-use crate::{arg::KernelArg, current::Current, error::LoadError, module::Module};
+use crate::{
+    arg::KernelArg,
+    current::Current,
+    error::{LoadError, OtherModule},
+    function::{DeviceFn, Functions},
+    module::Module,
+};
 
 /// A declared variable of a module: what a `static` in a block of [`#[kernel]`](macro@crate::kernel)
 /// becomes, `D` being the type of the same name that stands for it.
@@ -135,16 +141,44 @@ pub struct SymbolView<T> {
 ///
 /// # Safety
 ///
+/// The variable of the declared name must hold what is declared.
+pub unsafe trait DeclaredSymbol: 'static {
+    /// The declaration and where it is loaded.
+    fn cell() -> &'static SymbolCell;
+}
+
+/// The declaration of a symbol that holds a value. Implemented by `#[kernel]`.
+///
+/// # Safety
+///
 /// `Value` must be `Element`, or an array of it, or of such arrays; and the variable of the
 /// declared name must hold a `Value`.
-pub unsafe trait DeclaredSymbol: 'static {
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` holds addresses of device functions",
+    label = "holds functions",
+    note = "take them by `{Self}.get(&stream)`, and change a `static mut` by `set`"
+)]
+pub unsafe trait DeclaredValue: DeclaredSymbol {
     /// What it holds.
     type Value;
     /// What its view has for elements.
     type Element;
+}
 
-    /// The declaration and where it is loaded.
-    fn cell() -> &'static SymbolCell;
+/// The declaration of a symbol that holds addresses of device functions. Implemented by `#[kernel]`.
+///
+/// # Safety
+///
+/// The variable of the declared name must hold null pointers, or addresses of such functions in its
+/// module.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` holds no addresses of device functions",
+    label = "holds no functions",
+    note = "take its value by `{Self}.read(&stream)`"
+)]
+pub unsafe trait DeclaredFn: DeclaredSymbol {
+    /// A [`DeviceFn`](crate::DeviceFn), or an array of such.
+    type Functions: Functions;
 }
 
 /// A symbol that is declared `static mut`. Implemented by `#[kernel]`.
@@ -201,7 +235,7 @@ impl<D: DeclaredSymbol> Static<D> {
     /// As [`load`](Self::load) and [`Symbol::write`].
     pub fn write(&self, stream: &CudaStream, value: &D::Value) -> Result<(), SymbolError>
     where
-        D: DeclaredInPtx + DeclaredMut<Value: KernelArg>,
+        D: DeclaredInPtx + DeclaredMut + DeclaredValue<Value: KernelArg>,
     {
         self.of(stream.context())?.write(stream, value)
     }
@@ -213,7 +247,7 @@ impl<D: DeclaredSymbol> Static<D> {
     /// As [`load`](Self::load) and [`Symbol::read`].
     pub fn read(&self, stream: &CudaStream) -> Result<D::Value, SymbolError>
     where
-        D: DeclaredInPtx<Element: CheckedBitPattern>,
+        D: DeclaredInPtx + DeclaredValue<Element: CheckedBitPattern>,
     {
         self.of(stream.context())?.read(stream)
     }
@@ -225,9 +259,34 @@ impl<D: DeclaredSymbol> Static<D> {
     /// As [`load`](Self::load).
     pub fn view(&self, context: &Arc<CudaContext>) -> Result<SymbolView<D::Element>, SymbolError>
     where
-        D: DeclaredInPtx,
+        D: DeclaredInPtx + DeclaredValue,
     {
         Ok(self.of(context)?.view())
+    }
+
+    /// The functions whose addresses the variable holds in the stream's context; see
+    /// [`Symbol::get`].
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load) and [`Symbol::get`].
+    pub fn get(&self, stream: &CudaStream) -> Result<D::Functions, SymbolError>
+    where
+        D: DeclaredInPtx + DeclaredFn,
+    {
+        self.of(stream.context())?.get(stream)
+    }
+
+    /// Sets the functions in the stream's context; see [`Symbol::set`].
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load) and [`Symbol::set`].
+    pub fn set(&self, stream: &CudaStream, functions: &D::Functions) -> Result<(), SymbolError>
+    where
+        D: DeclaredInPtx + DeclaredMut + DeclaredFn,
+    {
+        self.of(stream.context())?.set(stream, functions)
     }
 
     fn of(self, context: &Arc<CudaContext>) -> Result<Symbol<D>, SymbolError>
@@ -284,11 +343,16 @@ impl<D: DeclaredSymbol> Symbol<D> {
     /// If the stream is in another context or being captured, or the driver fails.
     pub fn write(&self, stream: &CudaStream, value: &D::Value) -> Result<(), SymbolError>
     where
-        D: DeclaredMut<Value: KernelArg>,
+        D: DeclaredMut + DeclaredValue<Value: KernelArg>,
     {
         let mut bytes = vec![0_u8; D::Value::LAYOUT.size];
         // SAFETY: there is room for the size of the layout.
         unsafe { value.write(bytes.as_mut_ptr()) };
+        self.write_bytes(stream, &bytes)
+    }
+
+    /// Writes all of the variable: `bytes` has its size.
+    fn write_bytes(&self, stream: &CudaStream, bytes: &[u8]) -> Result<(), SymbolError> {
         let to = self.loaded.pointer;
         self.enqueue(stream, true, "cuMemcpyHtoDAsync", |stream| {
             // The bytes are pageable, so the driver has taken them when it returns
@@ -306,7 +370,7 @@ impl<D: DeclaredSymbol> Symbol<D> {
     /// or being captured, or the driver fails.
     pub fn read(&self, stream: &CudaStream) -> Result<D::Value, SymbolError>
     where
-        D::Element: CheckedBitPattern,
+        D: DeclaredValue<Element: CheckedBitPattern>,
     {
         const {
             assert!(size_of::<D::Value>().is_multiple_of(size_of::<D::Element>()));
@@ -330,7 +394,7 @@ impl<D: DeclaredSymbol> Symbol<D> {
     ///
     /// If the stream is in another context or being captured, or the driver fails.
     pub fn read_bytes(&self, stream: &CudaStream) -> Result<Vec<u8>, SymbolError> {
-        let mut bytes = vec![0_u8; size_of::<D::Value>()];
+        let mut bytes = vec![0_u8; D::cell().declaration().layout.size];
         let (from, to) = (self.loaded.pointer, bytes.as_mut_ptr().cast::<c_void>());
         let len = bytes.len();
         let enqueued = self.enqueue(stream, false, "cuMemcpyDtoHAsync", |stream| {
@@ -356,12 +420,94 @@ impl<D: DeclaredSymbol> Symbol<D> {
 
     /// The variable as a device array.
     #[must_use]
-    pub fn view(&self) -> SymbolView<D::Element> {
+    pub fn view(&self) -> SymbolView<D::Element>
+    where
+        D: DeclaredValue,
+    {
         SymbolView {
             loaded: self.loaded.clone(),
             context: self.context.clone(),
             len: size_of::<D::Value>() / size_of::<D::Element>(),
             elements: PhantomData,
+        }
+    }
+
+    /// The functions whose addresses the variable holds, read in the order of `stream`, which is
+    /// waited for. To be read once and kept: a [`DeviceFn`](crate::DeviceFn) keeps its module loaded.
+    ///
+    /// # Errors
+    ///
+    /// If it holds a null pointer, the stream is in another context or being captured, or the driver
+    /// fails.
+    pub fn get(&self, stream: &CudaStream) -> Result<D::Functions, SymbolError>
+    where
+        D: DeclaredFn,
+    {
+        let bytes = self.read_bytes(stream)?;
+        let address = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_ne_bytes);
+        let addresses: Vec<u64> = bytes.chunks_exact(size_of::<u64>()).map(address).collect();
+        if let Some(index) = addresses.iter().position(|&address| address == 0) {
+            return Err(self.error(SymbolErrorKind::NoFunction { index }));
+        }
+        let mut addresses = addresses.into_iter();
+        let LoadedSymbol { name, module, .. } = &*self.loaded;
+        Ok(D::Functions::gather(&mut || {
+            // There are as many as the variable has room for, whose size was compared.
+            let address = addresses.next().unwrap_or(0);
+            DeviceFn::new(address, module.clone(), name)
+        }))
+    }
+
+    /// Sets the functions whose addresses the variable holds, in the order of `stream` and after all
+    /// uses before it on other streams, as [`write`](Self::write) does.
+    ///
+    /// ```no_run
+    /// use gridcall::{DeviceFn, cover, kernel};
+    ///
+    /// #[kernel(ptx = "../kernels/functions.ptx")]
+    /// unsafe extern "C" {
+    ///     #[name("op_halve")]
+    ///     static OP_HALVE: DeviceFn<fn(f32) -> f32>;
+    ///     /// `__device__ Op op_chosen = square;`
+    ///     #[name("op_chosen")]
+    ///     static mut OP_CHOSEN: DeviceFn<fn(f32) -> f32>;
+    ///     /// y ← op_chosen(y)
+    ///     #[requires(y.len() >= n)]
+    ///     safe fn map_chosen(y: &mut [f32], n: u32);
+    /// }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let stream = gridcall::device(0)?.default_stream();
+    /// let mut y = stream.clone_htod(&[4.0_f32])?;
+    /// map_chosen(&stream, cover(1), &mut y, 1)?;
+    /// OP_CHOSEN.set(&stream, &OP_HALVE.get(&stream)?)?; // after that launch, before the next one
+    /// map_chosen(&stream, cover(1), &mut y, 1)?;
+    /// assert_eq!(stream.clone_dtoh(&y)?, [8.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If one of them is of another module, the stream is in another context or being captured, or the
+    /// driver fails.
+    pub fn set(&self, stream: &CudaStream, functions: &D::Functions) -> Result<(), SymbolError>
+    where
+        D: DeclaredMut + DeclaredFn,
+    {
+        let mut bytes = Vec::new();
+        let mut foreign = None;
+        let own = &self.loaded.module;
+        functions.each(&mut |function| {
+            bytes.extend(function.address().to_ne_bytes());
+            if foreign.is_none() && !Arc::ptr_eq(function.module(), own) {
+                let other = OtherModule::new(function.read_from(), function.module(), own);
+                foreign = Some(SymbolErrorKind::OtherModule(other));
+            }
+        });
+        match foreign {
+            Some(kind) => Err(self.error(kind)),
+            None => self.write_bytes(stream, &bytes),
         }
     }
 

@@ -19,6 +19,7 @@ mod attributes;
 mod build;
 mod capture;
 mod faults;
+mod functions;
 #[path = "../buffer/kernels.rs"]
 mod kernels;
 mod programs;

@@ -17,6 +17,7 @@ mod driver;
 mod errors;
 mod families;
 mod faults;
+mod functions;
 mod geometry;
 mod kernels;
 mod loading;

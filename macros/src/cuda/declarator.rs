@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::lexer::{Kind, Token};
-use super::model::Type;
+use super::model::{Function, Type};
 use super::words::{self, Builtin};
 
 /// A type, and the name that is declared of it.
@@ -87,7 +87,142 @@ impl Names {
     /// Reads a declaration of one name, from its first token on.
     pub(super) fn declared<'a>(&self, tokens: &[Token<'a>]) -> Declared<'a> {
         let (specified, used) = self.specifiers(tokens);
-        declarator(specified, tokens, used)
+        self.declarator(specified, tokens, used)
+    }
+
+    /// Another declarator behind a comma: `float x, *y`.
+    pub(super) fn another<'a>(&self, specified: &Type, tokens: &[Token<'a>]) -> Declared<'a> {
+        let specified = Specified {
+            ty: specified.clone(),
+            is_const: false,
+        };
+        self.declarator(specified, tokens, 0)
+    }
+
+    /// `* const * name [4]`, from `at` on.
+    fn declarator<'a>(
+        &self,
+        specified: Specified,
+        tokens: &[Token<'a>],
+        mut at: usize,
+    ) -> Declared<'a> {
+        let Specified {
+            mut ty,
+            mut is_const,
+        } = specified;
+        while let Some(token) = tokens.get(at) {
+            if token.is("*") || token.is("&") {
+                // `T&&` is a reference as `T&` is.
+                if !(token.is("&") && at > 0 && tokens[at - 1].is("&")) {
+                    ty = Type::pointer_to(ty, is_const);
+                    is_const = false;
+                }
+            } else if token.is("const") {
+                is_const = true;
+            } else if !(token.is_word() && is_qualifier(token.text)) {
+                break;
+            }
+            at += 1;
+        }
+        let head = at;
+        match tokens.get(at) {
+            Some(open) if open.is("(") => return self.pointing(ty, tokens, at),
+            // `int T::*`: a pointer to member.
+            Some(token)
+                if token.is_word() && tokens.get(at + 1).is_some_and(|next| next.is("::")) =>
+            {
+                return Declared::unknown(tokens);
+            }
+            _ => {}
+        }
+        let name = tokens.get(at).filter(|token| token.is_word()).copied();
+        at += usize::from(name.is_some());
+        let mut dims = Vec::new();
+        while tokens.get(at).is_some_and(|token| token.is("[")) {
+            let length = group_length(&tokens[at..]);
+            dims.push(match &tokens[at..at + length] {
+                [_, number, _] if number.kind == Kind::Number => parse_number(number.text),
+                _ => None,
+            });
+            at += length;
+        }
+        for count in dims.into_iter().rev() {
+            ty = Type::Array(Box::new(ty), count);
+        }
+        Declared {
+            name,
+            ty,
+            is_const,
+            length: at,
+            head,
+        }
+    }
+
+    /// `float (*f)(int)`, `float (&x)[4]`, from the parenthesis on: some pointer, of a function if
+    /// its parameters can be told.
+    fn pointing<'a>(&self, result: Type, tokens: &[Token<'a>], at: usize) -> Declared<'a> {
+        let (inner, behind) = tokens[at..].split_at(group_length(&tokens[at..]));
+        let inner = inner
+            .get(1..inner.len().saturating_sub(1))
+            .unwrap_or_default();
+        let is_mark = |token: &&Token<'_>| token.is("*") || token.is("&");
+        let name = inner
+            .iter()
+            .find(|token| token.is_word() && !is_qualifier(token.text));
+        let unknown = |ty| Declared {
+            name: name.copied(),
+            ty,
+            ..Declared::unknown(tokens)
+        };
+        if inner.first().is_none_or(|first| !is_mark(&first)) {
+            return unknown(Type::Unknown);
+        }
+        let is_plain = |token: &Token<'_>| token.is_word() || token.is("*") || token.is("&");
+        let one_mark = inner.iter().filter(is_mark).count() == 1;
+        let function = match behind.first() {
+            // A pointer to a pointer, or an array of them, is read no further.
+            Some(open) if open.is("(") && one_mark && inner.iter().all(is_plain) => {
+                let length = group_length(behind);
+                // What may stand behind, such as `noexcept`, changes nothing for the caller.
+                let ends = behind[length..].iter().all(Token::is_word);
+                let params = behind.get(1..length.saturating_sub(1)).unwrap_or_default();
+                self.function_params(params).filter(|_| ends)
+            }
+            _ => None,
+        };
+        unknown(Type::pointer_to(
+            function.map_or(Type::Unknown, |params| {
+                let result = Box::new(result);
+                Type::Function(Function { params, result })
+            }),
+            false,
+        ))
+    }
+
+    /// The types of a function's parameters; none where the commas cannot be told.
+    fn function_params(&self, tokens: &[Token<'_>]) -> Option<Vec<Type>> {
+        if let [only] = tokens
+            && only.is("void")
+        {
+            return Some(Vec::new());
+        }
+        let mut params = Vec::new();
+        let mut rest = tokens;
+        while !rest.is_empty() {
+            let (length, clear) = param_length(rest);
+            // `...` are any number of parameters.
+            if !clear || rest[..length].iter().any(|token| token.is(".")) {
+                return None;
+            }
+            let declared = self.declared(&rest[..length]);
+            params.push(if declared.length == length {
+                declared.as_param()
+            } else {
+                Type::Unknown
+            });
+            rest = rest.get(length + 1..).unwrap_or_default();
+        }
+        Some(params)
     }
 
     /// `const unsigned int`, without pointers; and how many tokens that took.
@@ -156,89 +291,9 @@ impl Names {
     }
 }
 
-/// Another declarator behind a comma: `float x, *y`.
-pub(super) fn another<'a>(specified: &Type, tokens: &[Token<'a>]) -> Declared<'a> {
-    let specified = Specified {
-        ty: specified.clone(),
-        is_const: false,
-    };
-    declarator(specified, tokens, 0)
-}
-
 struct Specified {
     ty: Type,
     is_const: bool,
-}
-
-/// `* const * name [4]`, from `at` on.
-fn declarator<'a>(specified: Specified, tokens: &[Token<'a>], mut at: usize) -> Declared<'a> {
-    let Specified {
-        mut ty,
-        mut is_const,
-    } = specified;
-    while let Some(token) = tokens.get(at) {
-        if token.is("*") || token.is("&") {
-            // `T&&` is a reference as `T&` is.
-            if !(token.is("&") && at > 0 && tokens[at - 1].is("&")) {
-                ty = Type::pointer_to(ty, is_const);
-                is_const = false;
-            }
-        } else if token.is("const") {
-            is_const = true;
-        } else if !(token.is_word() && is_qualifier(token.text)) {
-            break;
-        }
-        at += 1;
-    }
-    let head = at;
-    match tokens.get(at) {
-        // `float (*f)(int)`, `float (&x)[4]`: some pointer.
-        Some(open) if open.is("(") => {
-            let inner = &tokens[at..at + group_length(&tokens[at..])];
-            let points = inner
-                .get(1)
-                .is_some_and(|token| token.is("*") || token.is("&"));
-            let name = inner
-                .iter()
-                .find(|token| token.is_word() && !is_qualifier(token.text));
-            let ty = if points {
-                Type::pointer_to(Type::Unknown, false)
-            } else {
-                Type::Unknown
-            };
-            return Declared {
-                name: name.copied(),
-                ty,
-                ..Declared::unknown(tokens)
-            };
-        }
-        // `int T::*`: a pointer to member.
-        Some(token) if token.is_word() && tokens.get(at + 1).is_some_and(|next| next.is("::")) => {
-            return Declared::unknown(tokens);
-        }
-        _ => {}
-    }
-    let name = tokens.get(at).filter(|token| token.is_word()).copied();
-    at += usize::from(name.is_some());
-    let mut dims = Vec::new();
-    while tokens.get(at).is_some_and(|token| token.is("[")) {
-        let length = group_length(&tokens[at..]);
-        dims.push(match &tokens[at..at + length] {
-            [_, number, _] if number.kind == Kind::Number => parse_number(number.text),
-            _ => None,
-        });
-        at += length;
-    }
-    for count in dims.into_iter().rev() {
-        ty = Type::Array(Box::new(ty), count);
-    }
-    Declared {
-        name,
-        ty,
-        is_const,
-        length: at,
-        head,
-    }
 }
 
 pub(super) fn parse_number(text: &str) -> Option<usize> {
@@ -344,6 +399,30 @@ pub(super) fn angles_length(tokens: &[Token<'_>]) -> usize {
         }
     }
     tokens.len()
+}
+
+/// The tokens up to the comma behind a parameter, and whether that is certain.
+pub(super) fn param_length(tokens: &[Token<'_>]) -> (usize, bool) {
+    let (mut at, mut assigned) = (0, false);
+    while let Some(token) = tokens.get(at) {
+        if token.kind != Kind::Mark {
+            at += 1;
+            continue;
+        }
+        match token.text {
+            "," => return (at, true),
+            "=" => {
+                assigned = true;
+                at += 1;
+            }
+            // In a value it may compare, or hold commas.
+            "<" if assigned => return (at, false),
+            "<" => at += angles_length(&tokens[at..]),
+            "(" | "[" | "{" => at += group_length(&tokens[at..]),
+            _ => at += 1,
+        }
+    }
+    (at, true)
 }
 
 /// Tokens as one writes them: `const float*`.

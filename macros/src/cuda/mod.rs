@@ -11,7 +11,9 @@ mod parse;
 mod preprocess;
 mod words;
 
-pub(crate) use model::{Enum, Kernel, Param, Scalar, Source, Struct, Type, Variable, Vector};
+pub(crate) use model::{
+    Enum, Function, Kernel, Param, Scalar, Source, Struct, Type, Variable, Vector,
+};
 pub(crate) use words::vector;
 
 /// Reads a whole text.

@@ -66,9 +66,18 @@ pub(crate) enum Type {
     Array(Box<Type>, Option<usize>),
     Struct(Arc<Struct>),
     Enum(Enum),
+    /// A function, as what a pointer points to.
+    Function(Function),
     /// A type of which no more than its name is known.
     Named(String),
     Unknown,
+}
+
+/// The type of a function.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Function {
+    pub(crate) params: Vec<Type>,
+    pub(crate) result: Box<Type>,
 }
 
 /// What a pointer points to.
@@ -156,7 +165,7 @@ impl Type {
     /// None where a part of the type is not known.
     pub(crate) fn layout(&self) -> Option<Layout> {
         match self {
-            Type::Void | Type::Named(_) | Type::Unknown => None,
+            Type::Void | Type::Function(_) | Type::Named(_) | Type::Unknown => None,
             Type::Scalar(scalar) => Some(Layout {
                 size: scalar.size(),
                 align: scalar.size(),

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::declarator::{Names, angles_length, another, group_length, parse_number, path, shown};
+use super::declarator::{
+    Names, angles_length, group_length, param_length, parse_number, path, shown,
+};
 use super::lexer::{Kind, Token};
 use super::model::{Enum, Field, Kernel, Param, Source, Struct, Type, Variable};
 use super::preprocess::Unit;
@@ -383,7 +385,7 @@ impl<'a> Parser<'_, 'a> {
     fn typedef(&mut self, tokens: &[Token<'a>]) {
         let (tokens, defined) = self.with_definition(tokens);
         let first = match &defined {
-            Some(ty) => another(ty, &tokens),
+            Some(ty) => self.names.another(ty, &tokens),
             None => self.names.declared(&tokens),
         };
         let (mut rest, specified) = (&tokens[first.length..], defined);
@@ -392,7 +394,7 @@ impl<'a> Parser<'_, 'a> {
             && comma.is(",")
             && let Some(specified) = &specified
         {
-            let next = another(specified, behind);
+            let next = self.names.another(specified, behind);
             rest = &behind[next.length..];
             self.define(next.name, next.ty);
         }
@@ -558,7 +560,7 @@ impl<'a> Parser<'_, 'a> {
             if !comma.is(",") {
                 return None;
             }
-            let next = another(&base, behind);
+            let next = self.names.another(&base, behind);
             rest = behind.get(next.length..)?;
             let text = shown_type(&member[..specified], &behind[..next.head]);
             push_field(fields, next.name?, next.ty, text)?;
@@ -657,30 +659,6 @@ impl<'t, 'a> Head<'t, 'a> {
         }
         head
     }
-}
-
-/// The tokens up to the comma behind a parameter, and whether that is certain.
-fn param_length(tokens: &[Token<'_>]) -> (usize, bool) {
-    let (mut at, mut assigned) = (0, false);
-    while let Some(token) = tokens.get(at) {
-        if token.kind != Kind::Mark {
-            at += 1;
-            continue;
-        }
-        match token.text {
-            "," => return (at, true),
-            "=" => {
-                assigned = true;
-                at += 1;
-            }
-            // In a value it may compare, or hold commas.
-            "<" if assigned => return (at, false),
-            "<" => at += angles_length(&tokens[at..]),
-            "(" | "[" | "{" => at += group_length(&tokens[at..]),
-            _ => at += 1,
-        }
-    }
-    (at, true)
 }
 
 /// What makes a variable one of the device.

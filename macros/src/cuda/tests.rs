@@ -46,6 +46,10 @@ fn show(ty: &Type) -> String {
             format!("enum {} {:?}", enumeration.name, enumeration.underlying)
         }
         Type::Named(name) => name.clone(),
+        Type::Function(function) => {
+            let params: Vec<String> = function.params.iter().map(show).collect();
+            format!("{}({})", show(&function.result), params.join(", "))
+        }
         Type::Unknown => "?".into(),
     }
 }
@@ -126,7 +130,17 @@ fn parameters_have_pointee_const_and_sign() {
         ("const float x[16]", "x: *const f32"),
         ("float x[4][3]", "x: *[f32; Some(3)]"),
         ("float (*x)[3]", "x: *?"),
-        ("int (*f)(int, float)", "f: *?"),
+        ("int (*f)(int, float)", "f: *i32(i32, f32)"),
+        ("float (*)(const float*, T)", "_: *f32(*const f32, T)"),
+        ("void (*f)(void)", "f: *void()"),
+        (
+            "double* (*const f)(float (*)(float), int[4])",
+            "f: **f64(*f32(f32), *i32)",
+        ),
+        ("void (&f)(int) noexcept", "f: *void(i32)"),
+        ("int (**f)(int)", "f: *?"),
+        ("int (*f[3])(int)", "f: *?"),
+        ("int (T::*f)(int)", "f: ?"),
         ("int T::* f", "_: ?"),
         ("void* p", "p: *void"),
         ("volatile int* v", "v: *i32"),

@@ -212,7 +212,10 @@ impl Subject<'_> {
             }
             Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
             Taken::Optional { elem } => (elem, false),
-            Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => return None,
+            Taken::Strided { .. }
+            | Taken::TensorMap { .. }
+            | Taken::Texture { .. }
+            | Taken::Function { .. } => return None,
         };
         let kind = scalar_name(elem)?;
         Some(quote_spanned! {ours()=>
@@ -230,6 +233,13 @@ impl Subject<'_> {
             }
             Taken::Slice { elem, written } | Taken::Pointer { elem, written } => (elem, *written),
             Taken::Optional { elem } => (elem, false),
+            Taken::Function { function, .. } => {
+                return quote_spanned! {ours()=>
+                    #krate::__private::Pass::Function(
+                        <#function as #krate::DeviceFunction>::SIGNATURE,
+                    )
+                };
+            }
             Taken::TensorMap { .. } | Taken::Texture { .. } => {
                 let passed = match &param.taken {
                     Taken::Texture { .. } => Ident::new("Object", ours()),

@@ -46,6 +46,7 @@ impl Subject<'_> {
         let mutability = written.then(|| quote_spanned! {ours()=> mut });
         let claims = self.claims();
         let describe = arrays.iter().map(|&index| self.describe_array(index));
+        let functions = self.functions();
         let requires = self
             .kernel
             .requires
@@ -88,6 +89,7 @@ impl Subject<'_> {
                     call: &#krate::__private::Call<'_, __P>,
                 ) -> ::core::result::Result<Self::Params, __P::Stop> {
                     #claims
+                    #functions
                     #(#describe)*
                     #(#requires)*
                     #disjoint
@@ -140,7 +142,8 @@ impl Subject<'_> {
             | Taken::TensorMap { elem, .. }
             | Taken::Texture { elem }
             | Taken::Value { ty: elem, .. }
-            | Taken::Pointer { elem, .. } => quote_spanned! {ours()=>
+            | Taken::Pointer { elem, .. }
+            | Taken::Function { ty: elem, .. } => quote_spanned! {ours()=>
                 arrays.read::<#elem, _>(#number, &self.#field);
             },
         }
@@ -155,6 +158,18 @@ impl Subject<'_> {
         params
             .filter(|(_, param)| param.taken.is_array())
             .map(|(index, _)| index)
+    }
+
+    /// Takes the addresses of functions, which must be of the kernel's module.
+    fn functions(&self) -> TokenStream {
+        let params = self.kernel.params.iter().enumerate();
+        let functions = params.filter(|(_, param)| matches!(param.taken, Taken::Function { .. }));
+        functions
+            .map(|(index, param)| {
+                let (field, address, number) = (&param.ident, view(index), plain(index));
+                quote_spanned! {ours()=> let #address = call.function(#number, self.#field)?; }
+            })
+            .collect()
     }
 
     fn describe_array(&self, index: usize) -> TokenStream {
@@ -195,7 +210,8 @@ impl Subject<'_> {
             },
             Taken::Slice { elem, .. }
             | Taken::Value { ty: elem, .. }
-            | Taken::Pointer { elem, .. } => {
+            | Taken::Pointer { elem, .. }
+            | Taken::Function { ty: elem, .. } => {
                 quote_spanned! {ours()=>
                     let #view = call.read::<#elem, _>(#number, #align, &self.#field)?;
                 }
@@ -285,7 +301,7 @@ impl Subject<'_> {
                     bindings.extend(quote_spanned! {ours()=> let #ident = self.#ident; });
                     values.push(quote_spanned! {ours()=> (#name, &{ #ident }) });
                 }
-                Taken::Value { .. } | Taken::Pointer { .. } => {
+                Taken::Value { .. } | Taken::Pointer { .. } | Taken::Function { .. } => {
                     structs.push(ident);
                     bindings.extend(quote_spanned! {ours()=> let #ident = &self.#ident; });
                 }
@@ -386,7 +402,8 @@ impl Subject<'_> {
             | Taken::TensorMap { elem, .. }
             | Taken::Texture { elem }
             | Taken::Value { ty: elem, .. }
-            | Taken::Pointer { elem, .. } => {
+            | Taken::Pointer { elem, .. }
+            | Taken::Function { ty: elem, .. } => {
                 quote_spanned! {ours()=>
                     let #guard = call.acquire::<#elem, _>(#number, &self.#field)?;
                 }
@@ -410,6 +427,10 @@ impl Subject<'_> {
             Taken::Value { known: None, ty } if self.entry.is_some() || self.later => {
                 let set = set(index, ty);
                 quote_spanned! {ours()=> #set(&mut params, #offset, &self.#field); }
+            }
+            Taken::Function { .. } => {
+                let address = view(index);
+                quote_spanned! {ours()=> params.set(#offset, &#address); }
             }
             Taken::Value { .. } | Taken::Pointer { .. } => {
                 quote_spanned! {ours()=> params.set(#offset, &self.#field); }
@@ -542,6 +563,17 @@ impl Subject<'_> {
                     };
                 }
             }
+            Taken::Function { function, .. } => {
+                let krate = located(krate, at(function));
+                let shown = describe::ty(&param.ty);
+                let calls = self.heard.calls.get(index).into_iter().flatten();
+                let calls = calls.map(|call| call.tokens(self.krate));
+                quote_spanned! {at(function)=>
+                    const _: () = #krate::__private::check_calls::<#function>(
+                        #kernel, #number, #name, #shown, &[#(#calls),*],
+                    );
+                }
+            }
             Taken::Slice { elem, .. } | Taken::Optional { elem }
                 if value::known(elem).is_none() =>
             {
@@ -555,7 +587,7 @@ impl Subject<'_> {
     }
 }
 
-fn class(class: ptx::Class) -> &'static str {
+pub(super) fn class(class: ptx::Class) -> &'static str {
     match class {
         ptx::Class::Integer => "Integer",
         ptx::Class::Float => "Float",

@@ -425,6 +425,14 @@ impl Argument {
                     "a device pointer".to_owned(),
                 )
             }
+            Some(Taken::Function { ty, .. }) => {
+                *borrowed = true;
+                (
+                    quote_spanned! {at(ty)=> &#ty },
+                    quote_spanned! {at(ty)=> &'__a #ty },
+                    format!("a function of the kernel's module, `{}`", describe::ty(ty)),
+                )
+            }
             // Whatever is passed fits, so that calls give no errors of their own.
             None => {
                 generic = Some(Generic {

@@ -12,6 +12,7 @@ use crate::describe;
 use crate::kernel::unraw;
 use crate::span::{at, located, ours};
 use crate::statics::Static;
+use crate::symbol;
 
 /// ```text
 /// /// The user's docs..
@@ -50,8 +51,9 @@ pub(crate) fn symbol(
         }
         _ => quote_spanned! {ours()=> #(#images),* },
     };
-    let (ty, element) = (&declared.ty, declared.element());
     let layout = layout(krate, declared, variables);
+    let held = held(krate, declared);
+    let functions = functions(krate, declared);
     let source = Ident::new(
         if later {
             "DeclaredInModule"
@@ -68,13 +70,11 @@ pub(crate) fn symbol(
         }
     });
     // SAFETY (of the generated code): the element is what the type is an array of; that the variable
-    // holds such a value, its block vouches, and the checks of this macro compared.
+    // holds such a value or such functions, its block vouches, and the checks of this macro compared.
     let hidden = quote_spanned! {ours()=>
         #(#cfgs)*
         #[allow(deprecated)]
         unsafe impl #krate::__private::DeclaredSymbol for #ident {
-            type Value = #ty;
-            type Element = #element;
             fn cell() -> &'static #krate::__private::SymbolCell {
                 static CELL: #krate::__private::SymbolCell =
                     #krate::__private::SymbolCell::new(&#krate::__private::StaticDeclaration {
@@ -84,10 +84,14 @@ pub(crate) fn symbol(
                         ty: #shown,
                         layout: #layout,
                         mutable: #mutable,
+                        functions: #functions,
                     });
                 &CELL
             }
         }
+        #(#cfgs)*
+        #[allow(deprecated)]
+        #held
         #(#cfgs)*
         #[allow(deprecated)]
         impl #krate::__private::#source for #ident {}
@@ -96,10 +100,11 @@ pub(crate) fn symbol(
     let file = variables.first().map_or(String::new(), |(artifact, _)| {
         format!(" of `{}`", artifact.place.shown)
     });
-    let what = if mutable {
-        "can be read and written"
-    } else {
-        "is read only"
+    let what = match (declared.function(), mutable) {
+        (None, true) => "can be read and written",
+        (None, false) => "is read only",
+        (Some(_), true) => "can be got and set",
+        (Some(_), false) => "can be got",
     };
     let doc = format!("The variable `{symbol}`{file}, `{shown}`, which {what}.");
     let visible = items(
@@ -121,20 +126,23 @@ pub(crate) fn symbol_outline(krate: &Path, declared: &Static) -> TokenStream {
     let visible = items(krate, declared, "", &TokenStream::new());
     let ident = &declared.ident;
     let cfgs = &declared.attrs.cfgs;
-    let (ty, element) = match crate::value::known(&declared.ty) {
-        Some(known) if known.size > 0 => (declared.ty.clone(), declared.element().clone()),
+    let held = match crate::value::known(&declared.ty) {
+        Some(known) if known.size > 0 => held(krate, declared),
+        _ if declared.function().is_some() && crate::value::check_static(&declared.ty).is_ok() => {
+            held(krate, declared)
+        }
         _ => {
             let any: Type = syn::parse_quote!(::core::primitive::u8);
-            (any.clone(), any)
+            of_value(krate, ident, &any, &any)
         }
     };
     quote_spanned! {ours()=>
         #visible
         const _: () = {
             #(#cfgs)*
+            #held
+            #(#cfgs)*
             unsafe impl #krate::__private::DeclaredSymbol for #ident {
-                type Value = #ty;
-                type Element = #element;
                 fn cell() -> &'static #krate::__private::SymbolCell {
                     loop {}
                 }
@@ -193,16 +201,59 @@ fn layout(
     declared: &Static,
     variables: &[(&Artifact, &ptx::Variable)],
 ) -> TokenStream {
-    let ty = &declared.ty;
+    let (own, ty) = (krate, &declared.ty);
     let krate = located(krate, at(ty));
     let (name, shown) = (unraw(&declared.ident), describe::ty(ty));
+    let functions = variables
+        .iter()
+        .flat_map(|(artifact, variable)| symbol::functions(artifact, variable));
     let variables = variables.iter().map(|(artifact, variable)| {
         let (size, align) = (plain(variable.size().unwrap_or(0)), plain(variable.align()));
         let place = format!("{}:{}", artifact.place.shown, variable.position().line);
         let ptx = variable.to_string();
         quote_spanned! {ours()=> (#size, #align, #ptx, #place) }
     });
+    if declared.function().is_some() {
+        let functions = functions.map(|function| function.tokens(own));
+        return quote_spanned! {at(ty)=>
+            #krate::__private::check_functions::<#ty>(
+                #name, #shown, &[#(#variables),*], &[#(#functions),*],
+            )
+        };
+    }
     quote_spanned! {at(ty)=>
         #krate::__private::check_symbol::<#ty>(#name, #shown, &[#(#variables),*])
+    }
+}
+
+/// What it holds: functions, or a value.
+fn held(krate: &Path, declared: &Static) -> TokenStream {
+    let (ident, ty) = (&declared.ident, &declared.ty);
+    if declared.function().is_none() {
+        return of_value(krate, ident, ty, declared.element());
+    }
+    quote_spanned! {ours()=>
+        unsafe impl #krate::__private::DeclaredFn for #ident {
+            type Functions = #ty;
+        }
+    }
+}
+
+fn of_value(krate: &Path, ident: &Ident, ty: &Type, element: &Type) -> TokenStream {
+    quote_spanned! {ours()=>
+        unsafe impl #krate::__private::DeclaredValue for #ident {
+            type Value = #ty;
+            type Element = #element;
+        }
+    }
+}
+
+/// The type of its functions, if it holds some.
+fn functions(krate: &Path, declared: &Static) -> TokenStream {
+    match declared.function() {
+        Some(function) => quote_spanned! {ours()=>
+            ::core::option::Option::Some(<#function as #krate::DeviceFunction>::SIGNATURE)
+        },
+        None => quote_spanned! {ours()=> ::core::option::Option::None },
     }
 }

@@ -8,7 +8,7 @@ use crate::describe;
 use crate::kernel::Param;
 use crate::value::Taken;
 
-use super::rust::Rust;
+use super::rust::{self, Rust};
 use super::{Contradiction, Subject};
 
 /// What the code does against the declaration; and, if the block asks for it, which arrays it never
@@ -17,7 +17,8 @@ pub(crate) fn check(subject: &Subject<'_>, flow: &Flow, deny_unused: bool) -> Ve
     let params = subject.kernel.params.iter().zip(flow.params()).enumerate();
     params
         .filter_map(|(index, (param, flow))| {
-            let message = check_dereferenced(param, flow, subject)
+            let message = check_called(param, flow, subject)
+                .or_else(|| check_dereferenced(param, flow, subject))
                 .or_else(|| check_written(param, flow, subject))
                 .or_else(|| check_width(param, flow, subject))
                 .or_else(|| deny_unused.then(|| check_used(param, flow))?)?;
@@ -27,6 +28,22 @@ pub(crate) fn check(subject: &Subject<'_>, flow: &Flow, deny_unused: bool) -> Ve
             })
         })
         .collect()
+}
+
+/// Neither an integer nor an array is a function.
+fn check_called(param: &Param, flow: &ParamFlow, subject: &Subject<'_>) -> Option<String> {
+    match &param.taken {
+        Taken::Value { .. } | Taken::Slice { .. } | Taken::Optional { .. } => {}
+        // The caller vouches for a raw pointer.
+        _ => return None,
+    }
+    let call = flow.calls().first()?;
+    let place = subject.place(call.position);
+    let (ident, prototype) = (&param.ident, call.signature());
+    Some(format!(
+        "the kernel calls it as a function at {place}, by the prototype `{prototype}`: write `{ident}: {}`",
+        rust::of_prototype(call).unwrap_or_else(|| "DeviceFn<fn(..) -> ..>".to_owned())
+    ))
 }
 
 /// An integer is no address.

@@ -17,6 +17,7 @@ use quote::ToTokens;
 
 use crate::artifact::{Artifact, Cuda};
 use crate::describe;
+use crate::expand::Called;
 use crate::kernel::{Kernel, Outline};
 use crate::mangled;
 use crate::report::Report;
@@ -75,6 +76,15 @@ impl<'a> Subject<'a> {
     pub(crate) fn read_only(&self) -> Vec<bool> {
         let flow = self.flow.iter().flat_map(ptx::Flow::params);
         flow.map(ptx::ParamFlow::is_read_only).collect()
+    }
+
+    /// For each parameter, the prototypes by which the code calls it.
+    pub(crate) fn calls(&self) -> Vec<Vec<Called>> {
+        let called =
+            |call: &ptx::IndirectCall| Called::by_prototype(call, &self.place(call.position));
+        let flow = self.flow.iter().flat_map(ptx::Flow::params);
+        flow.map(|flow| flow.calls().iter().map(called).collect())
+            .collect()
     }
 
     fn name(&self) -> String {

@@ -1,5 +1,6 @@
 //! Types of a declaration in the terms of CUDA C++, as far as their names tell.
 
+use gridcall_ptx as ptx;
 use syn::{Expr, GenericArgument, Lit, PathArguments, Type};
 
 use crate::cuda::{self, Scalar};
@@ -126,20 +127,64 @@ pub(crate) fn by_value(ty: &cuda::Type) -> Option<String> {
     Some(match ty {
         Type::Scalar(scalar) => scalar_name(*scalar)?.to_owned(),
         Type::Vector(vector) => vector_name(vector)?,
-        Type::Pointer(pointee) => {
-            let element = element(&pointee.ty).unwrap_or_else(|| "T".to_owned());
-            if pointee.is_const {
-                format!("&[{element}]")
-            } else {
-                format!("&mut [{element}]")
+        Type::Pointer(pointee) => match &pointee.ty {
+            Type::Function(pointed) => format!("DeviceFn<{}>", function(pointed)?),
+            pointed => {
+                let element = element(pointed).unwrap_or_else(|| "T".to_owned());
+                if pointee.is_const {
+                    format!("&[{element}]")
+                } else {
+                    format!("&mut [{element}]")
+                }
             }
-        }
+        },
         Type::Array(element, Some(count)) => format!("[{}; {count}]", by_value(element)?),
         Type::Struct(structure) if !structure.name.is_empty() => structure.name.clone(),
         Type::Enum(enumeration) if !enumeration.name.is_empty() => enumeration.name.clone(),
         Type::Named(name) => name.rsplit("::").next()?.to_owned(),
         _ => return None,
     })
+}
+
+/// The function that code calls by a prototype of numbers, as far as PTX tells their types.
+pub(crate) fn of_prototype(call: &ptx::IndirectCall) -> Option<String> {
+    let ty = |param: &ptx::Param| match (param.class(), param.size()) {
+        (ptx::Class::Float, 4) => Some("f32"),
+        (ptx::Class::Float, 8) => Some("f64"),
+        (ptx::Class::Integer, 4) => Some("u32"),
+        (ptx::Class::Integer, 8) => Some("u64"),
+        _ => None,
+    };
+    let params: Option<Vec<&str>> = call.params.iter().map(ty).collect();
+    let result = match call.returns.first() {
+        Some(result) => format!(" -> {}", ty(result)?),
+        None => String::new(),
+    };
+    Some(format!("DeviceFn<fn({}){result}>", params?.join(", ")))
+}
+
+/// How a declaration writes the type of a function in C++.
+fn function(function: &cuda::Function) -> Option<String> {
+    let params: Option<Vec<String>> = function.params.iter().map(of_function).collect();
+    let result = match &*function.result {
+        cuda::Type::Void => String::new(),
+        result => format!(" -> {}", of_function(result)?),
+    };
+    Some(format!("fn({}){result}", params?.join(", ")))
+}
+
+/// How the type of a function writes what it takes or returns.
+fn of_function(ty: &cuda::Type) -> Option<String> {
+    let cuda::Type::Pointer(pointee) = ty else {
+        return by_value(ty);
+    };
+    let star = if pointee.is_const { "*const" } else { "*mut" };
+    let elem = match &pointee.ty {
+        cuda::Type::Void => "()".to_owned(),
+        cuda::Type::Function(_) => return None,
+        elem => of_function(elem)?,
+    };
+    Some(format!("{star} {elem}"))
 }
 
 /// How a declaration writes the elements of an array; addresses among them are integers.

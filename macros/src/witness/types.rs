@@ -2,7 +2,7 @@
 
 use crate::cuda::{Scalar, Type};
 use crate::kernel::Param;
-use crate::value::Taken;
+use crate::value::{self, Taken};
 
 use super::rust::{self, Rust};
 
@@ -25,6 +25,7 @@ pub(super) fn contradiction(param: &Param, ty: &Type, known: Known<'_>) -> Optio
             check_pointer(param, elem, *written, ty, known)
         }
         Taken::Optional { elem } => check_pointer(param, elem, false, ty, known),
+        Taken::Function { function, .. } => check_function(function, ty, known),
         // Structs of other headers, of which a source shows no more than the name.
         Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => None,
     }
@@ -41,7 +42,56 @@ pub(crate) fn of_static(
         dereferenced: false,
         is_struct,
     };
+    if let Some(function) = value::device_fn(written) {
+        return check_function(function, ty, known);
+    }
     check_value(&Rust::of(written), ty, known)
+}
+
+/// The cure, if the parameter is certainly no pointer to a function of this type.
+fn check_function(written: &syn::Type, ty: &Type, known: Known<'_>) -> Option<String> {
+    let function = match ty {
+        Type::Unknown | Type::Named(_) => return None,
+        Type::Pointer(pointee) => match &pointee.ty {
+            Type::Unknown | Type::Named(_) => return None,
+            Type::Function(function) => Some(function),
+            _ => None,
+        },
+        _ => None,
+    };
+    let differs = match (function, written) {
+        (None, _) => true,
+        (Some(function), syn::Type::FnPtr(written)) => {
+            let params = written.inputs.iter().map(|input| &input.ty);
+            let result = match (&written.output, &*function.result) {
+                (syn::ReturnType::Default, result) => !matches!(result, Type::Void | Type::Unknown),
+                (syn::ReturnType::Type(_, ty), result) => differs_in_function(ty, result, known),
+            };
+            let mut pairs = params.zip(&function.params);
+            result
+                || written.inputs.len() != function.params.len()
+                || pairs.any(|(written, ty)| differs_in_function(written, ty, known))
+        }
+        // Another name for some type.
+        (Some(_), _) => false,
+    };
+    differs.then(|| cure(rust::by_value(ty)))
+}
+
+/// Whether what a function takes or returns is certainly of another type.
+fn differs_in_function(written: &syn::Type, ty: &Type, known: Known<'_>) -> bool {
+    match (written, ty) {
+        (syn::Type::Ptr(pointer), Type::Pointer(pointee)) => {
+            let written = matches!(pointer.mutability, syn::PointerMutability::Mut(_));
+            written == pointee.is_const || differs(&Rust::of(&pointer.elem), &pointee.ty, known)
+        }
+        (_, Type::Void) => !matches!(written, syn::Type::Tuple(tuple) if tuple.elems.is_empty()),
+        (
+            syn::Type::Ptr(_),
+            Type::Scalar(_) | Type::Vector(_) | Type::Struct(_) | Type::Enum(_),
+        ) => true,
+        _ => check_value(&Rust::of(written), ty, known).is_some(),
+    }
 }
 
 fn check_value(written: &Rust, ty: &Type, known: Known<'_>) -> Option<String> {
@@ -80,6 +130,10 @@ fn check_pointer(
         _ => return Some(cure(rust::by_value(ty))),
     };
     let written_elem = Rust::of(elem);
+    if let Type::Function(_) = &pointee.ty {
+        let any = matches!(param.taken, Taken::Pointer { .. }) && written_elem == Rust::Void;
+        return (!any).then(|| cure(rust::by_value(ty)));
+    }
     if differs(&written_elem, &pointee.ty, known) {
         return Some(cure(declared_pointer(param, ty)));
     }
@@ -303,6 +357,21 @@ mod tests {
             ("p: *const f32", "const float*"),
             ("p: *mut ()", "float*"),
             ("p: &[f32]", "real"),
+            ("p: DeviceFn<fn(f32) -> f32>", "float (*)(float)"),
+            ("p: DeviceFn<fn(f32) -> f32>", "float (&)(float)"),
+            (
+                "p: DeviceFn<fn(*const f32, usize)>",
+                "void (*)(const float*, size_t)",
+            ),
+            (
+                "p: DeviceFn<fn(*mut (), Pair) -> Float4>",
+                "float4 (*)(float*, Pair)",
+            ),
+            ("p: DeviceFn<fn() -> ()>", "void (*)()"),
+            ("p: DeviceFn<fn(u32) -> Anything>", "Elsewhere (*)(T)"),
+            ("p: DeviceFn<Op>", "float (*)(float)"),
+            ("p: DeviceFn<fn(f32) -> f32>", "Op"),
+            ("p: *const ()", "float (*)(float)"),
         ] {
             let rust = match rust.strip_prefix("p: #") {
                 Some(rest) => {
@@ -336,6 +405,63 @@ mod tests {
             ("p: &[f32]", "const float* const*", "write `&[u64]`"),
             ("p: &[Vec]", "const Pair*", "write `&[Pair]`"),
             ("p: Vec", "Pair", "write `Pair`"),
+            (
+                "p: DeviceFn<fn(f64) -> f32>",
+                "float (*)(float)",
+                "write `DeviceFn<fn(f32) -> f32>`",
+            ),
+            (
+                "p: DeviceFn<fn(f32)>",
+                "float (*)(float)",
+                "write `DeviceFn<fn(f32) -> f32>`",
+            ),
+            (
+                "p: DeviceFn<fn(f32) -> u32>",
+                "void (*)(float)",
+                "write `DeviceFn<fn(f32)>`",
+            ),
+            (
+                "p: DeviceFn<fn(f32) -> f32>",
+                "float (*)(float, int)",
+                "write `DeviceFn<fn(f32, i32) -> f32>`",
+            ),
+            (
+                "p: DeviceFn<fn(*mut f32)>",
+                "void (*)(const float*)",
+                "write `DeviceFn<fn(*const f32)>`",
+            ),
+            (
+                "p: DeviceFn<fn(*const u32)>",
+                "void (*)(const int*)",
+                "write `DeviceFn<fn(*const i32)>`",
+            ),
+            (
+                "p: DeviceFn<fn(*const f32)>",
+                "void (*)(float)",
+                "write `DeviceFn<fn(f32)>`",
+            ),
+            ("p: DeviceFn<fn(f32)>", "float", "write `f32`"),
+            ("p: DeviceFn<fn(f32)>", "float*", "write `&mut [f32]`"),
+            (
+                "p: u64",
+                "float (*)(Pair)",
+                "write `DeviceFn<fn(Pair) -> f32>`",
+            ),
+            (
+                "p: &[f32]",
+                "float (*)(float)",
+                "write `DeviceFn<fn(f32) -> f32>`",
+            ),
+            (
+                "p: *const f32",
+                "void (*)(void (*)())",
+                "write the type that stands for it",
+            ),
+        ] {
+            let found = cure_of(rust, written).unwrap_or_else(|| panic!("{rust} for {written}"));
+            assert!(found.contains(cure), "{rust} for {written}: {found}");
+        }
+        for (rust, written, cure) in [
             ("p: *const u32", "const int*", "write `*const i32`"),
             ("p: Option<&[f32]>", "const int*", "write `Option<&[i32]>`"),
             (

@@ -12,7 +12,7 @@ mod value;
 use std::collections::HashMap;
 
 use crate::code::{CallPrototype, Code, Statement};
-use crate::entry::Entry;
+use crate::entry::{Entry, signature};
 use crate::error::{Error, Position};
 use crate::param::Param;
 use crate::types::ScalarType;
@@ -106,6 +106,14 @@ impl Access {
     #[must_use]
     pub fn bytes(&self) -> Option<usize> {
         Some(self.ty?.size() * self.lanes as usize)
+    }
+}
+
+impl IndirectCall {
+    /// The prototype, without names: `(.b32, .b64) -> .b32`.
+    #[must_use]
+    pub fn signature(&self) -> String {
+        signature(&self.params, &self.returns)
     }
 }
 

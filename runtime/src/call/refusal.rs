@@ -12,9 +12,9 @@ use crate::{
     attributes::Attributes,
     cell::KernelCell,
     driver::DriverCode,
-    error::{ArgumentError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind},
+    error::{ArgumentError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind, OtherModule},
     launch::Dims,
-    load::Loaded,
+    load::{Loaded, Module},
 };
 
 #[cold]
@@ -84,6 +84,19 @@ pub(super) fn argument(kernel: &Loaded, index: usize, reason: ArgumentError) -> 
         error: reason,
     };
     error(kernel, kind)
+}
+
+/// A function of another module than the kernel's, read from a static of this name.
+#[cold]
+#[inline(never)]
+pub(super) fn other_module(
+    kernel: &Loaded,
+    index: usize,
+    from: &'static str,
+    module: &Module,
+) -> LaunchError {
+    let other = OtherModule::new(from, module, kernel.module());
+    argument(kernel, index, ArgumentError::OtherModule(other))
 }
 
 #[cold]

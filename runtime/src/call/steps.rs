@@ -1,6 +1,6 @@
 //! The steps that are taken for each argument of a launch, and the one driver call.
 
-use std::{cell::Cell, fmt, mem::ManuallyDrop};
+use std::{cell::Cell, fmt, mem::ManuallyDrop, sync::Arc};
 
 use cudarc::driver::{CudaStream, sys::CUstream};
 use gridcall_view::{
@@ -11,7 +11,7 @@ use super::{
     finish::{Finish, synchronise, wait},
     overlap::{Span, any_overlap, any_overlap_of_many, check_disjoint},
     purpose::{Launching, Purpose},
-    refusal::{Doubtful, not_launched, read_only, unmet, view_error},
+    refusal::{Doubtful, not_launched, other_module, read_only, unmet, view_error},
     stream::{is_alone, rebind},
 };
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     describe::Arrays,
     driver::DriverCode,
     error::LaunchError,
+    function::DeviceFn,
     launch::Dims,
     load::Loaded,
     params::Params,
@@ -130,6 +131,17 @@ impl<'a, P: Purpose> Call<'a, P> {
                 self.purpose.note(&Span::ABSENT, false)?;
                 Ok(Span::ABSENT)
             }
+        }
+    }
+
+    /// The address of a function of the kernel's module.
+    #[inline(always)]
+    pub fn function<F>(&self, index: usize, function: &DeviceFn<F>) -> Result<u64, LaunchError> {
+        if Arc::ptr_eq(function.module(), self.kernel.module()) {
+            Ok(function.address())
+        } else {
+            let (from, module) = (function.read_from(), function.module());
+            Err(other_module(self.kernel, index, from, module))
         }
     }
 

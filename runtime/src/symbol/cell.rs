@@ -28,7 +28,7 @@ pub(crate) struct LoadedSymbol {
     /// Its reads and writes, if it is declared `static mut`.
     pub(crate) uses: Option<[SymbolUse; 2]>,
     /// Keeps the variable where it is.
-    pub(crate) _module: Arc<load::Module>,
+    pub(crate) module: Arc<load::Module>,
 }
 
 impl SymbolCell {

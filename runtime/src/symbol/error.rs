@@ -5,7 +5,7 @@ use std::fmt;
 use cudarc::driver::DriverError;
 use gridcall_view::ViewError;
 
-use crate::error::LoadError;
+use crate::error::{LoadError, OtherModule};
 
 /// Why a symbol could not be read or written, or a kernel that uses it not be launched.
 ///
@@ -50,6 +50,17 @@ pub enum SymbolErrorKind {
         /// The type.
         ty: &'static str,
     },
+    /// A pointer to a function is null.
+    #[error(
+        "function {index} of it is null; let the CUDA code initialise it with a function, or declare it `static mut` and `set` it"
+    )]
+    NoFunction {
+        /// The first such element.
+        index: usize,
+    },
+    /// A function of another module was to be put there.
+    #[error("{0}")]
+    OtherModule(OtherModule),
     /// A kernel writes the symbol, and takes it as an array that it reads.
     #[error(
         "the kernel writes it, and takes a view of it as an argument as well; pass a copy of it"

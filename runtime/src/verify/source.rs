@@ -8,6 +8,7 @@ use std::fmt::Write;
 use crate::{
     declaration::{Declaration, Param, Pass},
     layout::{ArgLayout, Field},
+    signature::Signature,
 };
 
 /// A text to stand behind the source, and what its claims say.
@@ -87,6 +88,18 @@ template <int I, class H, class... T>
 struct param<I, void (*)(H, T...)> : param<I - 1, void (*)(T...)> {};
 template <class F> struct arity;
 template <class... T> struct arity<void (*)(T...)> { static constexpr count value = sizeof...(T); };
+template <int I, class F, bool = (I < arity<F>::value)> struct parameter : param<I, F> {};
+template <int I, class F> struct parameter<I, F, false>;
+template <class T> struct function {
+    static constexpr bool value = false;
+    typedef void result;
+    typedef void (*params)();
+};
+template <class R, class... T> struct function<R (*)(T...)> {
+    static constexpr bool value = true;
+    typedef R result;
+    typedef void (*params)(T...);
+};
 
 // The vectors of CUDA consist of their `x`.
 template <class T, class = void> struct component { typedef T type; };
@@ -131,6 +144,15 @@ template <count Claim, class Actual> struct writable {
 };
 template <count Claim, class Actual> struct constant {
     static_assert(is_const<typename pointee<Actual>::type>::value, \"gridcall\");
+};
+template <count Claim, class Actual> struct function_pointer {
+    static_assert(function<Actual>::value, \"gridcall\");
+};
+template <count Claim, class Actual> struct returns_nothing {
+    static_assert(same<typename function<Actual>::result, void>::value, \"gridcall\");
+};
+template <count Claim, class Actual> struct returns_something {
+    static_assert(!same<typename function<Actual>::result, void>::value, \"gridcall\");
 };
 struct nothing {};
 #ifdef __CUDA_FP16_TYPES_EXIST__
@@ -237,6 +259,7 @@ impl Writer {
                     self.value(subject, layout, ty);
                 }
             }
+            Pass::Function(signature) => self.function(subject, signature, ty),
             Pass::Array {
                 written,
                 read_only,
@@ -268,6 +291,41 @@ impl Writer {
                     self.structure(subject, layout, &pointee, *size);
                 }
             }
+        }
+    }
+
+    fn function(&mut self, subject: &str, signature: &Signature<'_>, ty: &str) {
+        let declares = "the source declares";
+        let claim = self.claim(subject.to_owned(), declares);
+        self.instance("function_pointer", &format!("{claim}, {ty}"));
+        let function = format!("gridcall_verify::function<{ty}>");
+        let count = signature.params.len();
+        let counted = format!("{subject}, of {count} parameters");
+        let claim = self.claim(counted, "the number in the source is");
+        let arity = format!("gridcall_verify::arity<{function}::params>::value");
+        self.instance("equal", &format!("{claim}, {arity}, {count}"));
+        for (index, layout) in signature.params.iter().enumerate() {
+            let ty = format!("gridcall_verify::parameter<{index}, {function}::params>::type");
+            self.value(
+                &format!("{subject}: parameter {index} of the function"),
+                layout,
+                &ty,
+            );
+        }
+        let returned = if signature.result.is_some() {
+            "returns_something"
+        } else {
+            "returns_nothing"
+        };
+        let claim = self.claim(subject.to_owned(), declares);
+        self.instance(returned, &format!("{claim}, {ty}"));
+        if let Some(layout) = &signature.result {
+            let ty = format!("gridcall_verify::plain<{function}::result>::type");
+            self.value(
+                &format!("{subject}: the result of the function"),
+                layout,
+                &ty,
+            );
         }
     }
 

@@ -590,7 +590,7 @@ fn kernels(
                     .collect(),
                 param_bytes: entry.params_size() as u32,
                 shared_bytes,
-                local_bytes: function.local_bytes,
+                local_bytes: local_bytes(functions, index, &reached),
                 const_bytes: u32::try_from(const_bytes).unwrap_or(u32::MAX),
                 max_threads: directives.reqntid().or(directives.maxntid()).map(product),
                 required_block: directives.reqntid(),
@@ -615,6 +615,15 @@ fn kernels(
             }
         })
         .collect()
+}
+
+/// The local memory of a kernel and, as for compilers, of the largest function that it may call.
+fn local_bytes(functions: &[Function], kernel: usize, reached: &[usize]) -> u32 {
+    let called = reached.iter().filter(|at| **at != kernel);
+    let largest = called.map(|at| functions[*at].local_bytes).max();
+    functions[kernel]
+        .local_bytes
+        .saturating_add(largest.unwrap_or(0))
 }
 
 /// All functions that one can call, itself included.
