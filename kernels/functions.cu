@@ -1,7 +1,5 @@
 // Functions of the device by their addresses, in variables and as parameters.
 
-#include <cstdint>
-
 typedef float (*Op)(float);
 typedef float (*Fold)(float, float);
 
@@ -10,10 +8,10 @@ struct Line {
     double offset;
 };
 typedef double (*OnLine)(Line, float);
-typedef bool (*Test)(int16_t, bool);
-typedef void (*Count)(uint32_t*, uint64_t);
+typedef bool (*Test)(short, bool);
+typedef void (*Count)(unsigned*, unsigned long long);
 
-__device__ uint32_t calls;
+__device__ unsigned calls;
 
 __device__ float square(float x) {
     return x * x;
@@ -45,12 +43,12 @@ __device__ double at(Line line, float x) {
     return line.slope * x + line.offset;
 }
 
-__device__ bool is_below(int16_t limit, bool strict) {
-    return int16_t(threadIdx.x) < limit || (!strict && int16_t(threadIdx.x) == limit);
+__device__ bool is_below(short limit, bool strict) {
+    return short(threadIdx.x) < limit || (!strict && short(threadIdx.x) == limit);
 }
 
-__device__ void count(uint32_t* counter, uint64_t by) {
-    atomicAdd(counter, uint32_t(by));
+__device__ void count(unsigned* counter, unsigned long long by) {
+    atomicAdd(counter, unsigned(by));
 }
 
 __device__ Op op_square = square;
@@ -71,24 +69,24 @@ __device__ Op op = halve;
 }
 
 // y ← op(x)
-extern "C" __global__ void map(Op op, const float* x, float* y, uint32_t n) {
-    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void map(Op op, const float* x, float* y, unsigned n) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
         y[i] = op(x[i]);
     }
 }
 
 // y ← op(y), by a name that holds the types: _Z8map_in_.PFffEPfj
-__global__ void map_in_place(Op op, float* y, uint32_t n) {
-    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+__global__ void map_in_place(Op op, float* y, unsigned n) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
         y[i] = op(y[i]);
     }
 }
 
 // y ← x folded with y
-extern "C" __global__ void zip(const float* x, float* y, uint32_t n, Fold fold) {
-    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void zip(const float* x, float* y, unsigned n, Fold fold) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
         y[i] = fold(x[i], y[i]);
     }
@@ -100,26 +98,26 @@ extern "C" __global__ void draw(OnLine on, Line line, double* y) {
 }
 
 // y ← test(limit, strict)
-extern "C" __global__ void compare(Test test, int16_t limit, bool strict, uint8_t* y) {
+extern "C" __global__ void compare(Test test, short limit, bool strict, unsigned char* y) {
     y[threadIdx.x] = test(limit, strict) ? 1 : 0;
 }
 
 // Counts by 1 each thread
-extern "C" __global__ void tally(Count count, uint32_t* counter) {
+extern "C" __global__ void tally(Count count, unsigned* counter) {
     count(counter, 1);
 }
 
 // y ← op_chosen(y)
-extern "C" __global__ void map_chosen(float* y, uint32_t n) {
-    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void map_chosen(float* y, unsigned n) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
         y[i] = op_chosen(y[i]);
     }
 }
 
 // y ← op_table[which](y)
-extern "C" __global__ void map_table(float* y, uint32_t n, uint32_t which) {
-    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void map_table(float* y, unsigned n, unsigned which) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
         y[i] = op_table[which](y[i]);
     }

@@ -241,7 +241,7 @@ impl<'p> Subject<'_, 'p> {
             report.error(
                 &self.declared.ty,
                 format!(
-                    "`{}` is `{}`, but {} initialises it with {}, which is no function",
+                    "`{}` is `{}`, but {} initialises it with {}, which is no function's address",
                     unraw(&self.declared.ident),
                     describe::ty(&self.declared.ty),
                     self.place(other.position),

@@ -334,7 +334,7 @@ pub(crate) fn device_fn(ty: &Type) -> Option<&Type> {
 pub(crate) fn check_function(function: &Type) -> syn::Result<()> {
     let Type::FnPtr(function) = peel(function) else {
         return match peel(function) {
-            Type::Path(_) | Type::Macro(_) => Ok(()),
+            ty @ (Type::Path(_) | Type::Macro(_)) if known(ty).is_none() => Ok(()),
             _ => Err(error(
                 function,
                 "a device function has the type `fn(A, B) -> R`",
@@ -830,6 +830,7 @@ mod tests {
             ("DeviceFn<fn(fn(f32))>", "not supported yet"),
             ("DeviceFn<fn(f32) -> DeviceFn<fn()>>", "not supported yet"),
             ("DeviceFn<(f32, f32)>", "`fn(A, B) -> R`"),
+            ("DeviceFn<f32>", "`fn(A, B) -> R`"),
             ("fn(f32) -> f32", "write `p: DeviceFn<fn(f32) -> f32>`"),
             ("[DeviceFn<fn()>; 2]", "does not tell its module"),
             ("&[DeviceFn<fn()>]", "does not tell its module"),

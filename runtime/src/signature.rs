@@ -92,7 +92,10 @@ const fn fits(own: &ArgLayout, ptx: &PtxPart) -> bool {
         // A function may ask for more than its type needs.
         (Class::Bytes, Class::Bytes) => ptx.align >= own.align,
         // Halves are structs to nvcc, and scalars to others.
-        (Class::Bytes, Class::Bits) => own.fields.is_empty() && !own.kind.is_empty(),
+        (Class::Bytes, Class::Bits) => matches!(
+            own.kind.as_bytes(),
+            b"f16" | b"bf16" | b"e4m3" | b"e5m2" | b"u128" | b"i128"
+        ),
         (Class::Integer, Class::Integer | Class::Bits)
         | (Class::Float, Class::Float | Class::Bits) => true,
         _ => false,

@@ -141,45 +141,35 @@ pub struct SymbolView<T> {
 ///
 /// # Safety
 ///
-/// The variable of the declared name must hold what is declared.
+/// `Value` must be `Element`, or an array of it, or of such arrays; and the variable of the
+/// declared name must hold a `Value`: as its bytes if this is a [`DeclaredValue`], as addresses if it
+/// is a [`DeclaredFn`].
 pub unsafe trait DeclaredSymbol: 'static {
+    /// What it holds.
+    type Value;
+    /// What it is an array of.
+    type Element;
+
     /// The declaration and where it is loaded.
     fn cell() -> &'static SymbolCell;
 }
 
-/// The declaration of a symbol that holds a value. Implemented by `#[kernel]`.
-///
-/// # Safety
-///
-/// `Value` must be `Element`, or an array of it, or of such arrays; and the variable of the
-/// declared name must hold a `Value`.
+/// A symbol that holds its value as it is. Implemented by `#[kernel]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` holds addresses of device functions",
     label = "holds functions",
     note = "take them by `{Self}.get(&stream)`, and change a `static mut` by `set`"
 )]
-pub unsafe trait DeclaredValue: DeclaredSymbol {
-    /// What it holds.
-    type Value;
-    /// What its view has for elements.
-    type Element;
-}
+pub trait DeclaredValue: DeclaredSymbol {}
 
-/// The declaration of a symbol that holds addresses of device functions. Implemented by `#[kernel]`.
-///
-/// # Safety
-///
-/// The variable of the declared name must hold null pointers, or addresses of such functions in its
-/// module.
+/// A symbol that holds addresses of device functions: its value is a
+/// [`DeviceFn`](crate::DeviceFn), or an array of such. Implemented by `#[kernel]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` holds no addresses of device functions",
     label = "holds no functions",
     note = "take its value by `{Self}.read(&stream)`"
 )]
-pub unsafe trait DeclaredFn: DeclaredSymbol {
-    /// A [`DeviceFn`](crate::DeviceFn), or an array of such.
-    type Functions: Functions;
-}
+pub trait DeclaredFn: DeclaredSymbol {}
 
 /// A symbol that is declared `static mut`. Implemented by `#[kernel]`.
 #[diagnostic::on_unimplemented(
@@ -235,7 +225,7 @@ impl<D: DeclaredSymbol> Static<D> {
     /// As [`load`](Self::load) and [`Symbol::write`].
     pub fn write(&self, stream: &CudaStream, value: &D::Value) -> Result<(), SymbolError>
     where
-        D: DeclaredInPtx + DeclaredMut + DeclaredValue<Value: KernelArg>,
+        D: DeclaredInPtx + DeclaredMut<Value: KernelArg> + DeclaredValue,
     {
         self.of(stream.context())?.write(stream, value)
     }
@@ -270,9 +260,9 @@ impl<D: DeclaredSymbol> Static<D> {
     /// # Errors
     ///
     /// As [`load`](Self::load) and [`Symbol::get`].
-    pub fn get(&self, stream: &CudaStream) -> Result<D::Functions, SymbolError>
+    pub fn get(&self, stream: &CudaStream) -> Result<D::Value, SymbolError>
     where
-        D: DeclaredInPtx + DeclaredFn,
+        D: DeclaredInPtx + DeclaredFn<Value: Functions>,
     {
         self.of(stream.context())?.get(stream)
     }
@@ -282,9 +272,9 @@ impl<D: DeclaredSymbol> Static<D> {
     /// # Errors
     ///
     /// As [`load`](Self::load) and [`Symbol::set`].
-    pub fn set(&self, stream: &CudaStream, functions: &D::Functions) -> Result<(), SymbolError>
+    pub fn set(&self, stream: &CudaStream, functions: &D::Value) -> Result<(), SymbolError>
     where
-        D: DeclaredInPtx + DeclaredMut + DeclaredFn,
+        D: DeclaredInPtx + DeclaredMut<Value: Functions> + DeclaredFn,
     {
         self.of(stream.context())?.set(stream, functions)
     }
@@ -343,7 +333,7 @@ impl<D: DeclaredSymbol> Symbol<D> {
     /// If the stream is in another context or being captured, or the driver fails.
     pub fn write(&self, stream: &CudaStream, value: &D::Value) -> Result<(), SymbolError>
     where
-        D: DeclaredMut + DeclaredValue<Value: KernelArg>,
+        D: DeclaredMut<Value: KernelArg> + DeclaredValue,
     {
         let mut bytes = vec![0_u8; D::Value::LAYOUT.size];
         // SAFETY: there is room for the size of the layout.
@@ -439,9 +429,9 @@ impl<D: DeclaredSymbol> Symbol<D> {
     ///
     /// If it holds a null pointer, the stream is in another context or being captured, or the driver
     /// fails.
-    pub fn get(&self, stream: &CudaStream) -> Result<D::Functions, SymbolError>
+    pub fn get(&self, stream: &CudaStream) -> Result<D::Value, SymbolError>
     where
-        D: DeclaredFn,
+        D: DeclaredFn<Value: Functions>,
     {
         let bytes = self.read_bytes(stream)?;
         let address = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_ne_bytes);
@@ -451,7 +441,7 @@ impl<D: DeclaredSymbol> Symbol<D> {
         }
         let mut addresses = addresses.into_iter();
         let LoadedSymbol { name, module, .. } = &*self.loaded;
-        Ok(D::Functions::gather(&mut || {
+        Ok(D::Value::gather(&mut || {
             // There are as many as the variable has room for, whose size was compared.
             let address = addresses.next().unwrap_or(0);
             DeviceFn::new(address, module.clone(), name)
@@ -491,9 +481,9 @@ impl<D: DeclaredSymbol> Symbol<D> {
     ///
     /// If one of them is of another module, the stream is in another context or being captured, or the
     /// driver fails.
-    pub fn set(&self, stream: &CudaStream, functions: &D::Functions) -> Result<(), SymbolError>
+    pub fn set(&self, stream: &CudaStream, functions: &D::Value) -> Result<(), SymbolError>
     where
-        D: DeclaredMut + DeclaredFn,
+        D: DeclaredMut<Value: Functions> + DeclaredFn,
     {
         let mut bytes = Vec::new();
         let mut foreign = None;

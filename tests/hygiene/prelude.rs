@@ -22,6 +22,14 @@ unsafe extern "C" {
     pub static ramp: [f32; 4];
 }
 
+#[::gridcall::kernel(ptx = "../kernels/functions.ptx")]
+unsafe extern "C" {
+    pub static op_square: ::gridcall::DeviceFn<fn(f32) -> f32>;
+    static mut op_table: [::gridcall::DeviceFn<fn(f32) -> f32>; 3];
+    #[requires(x.len() >= n, y.len() >= n)]
+    pub safe fn map(op: ::gridcall::DeviceFn<fn(f32) -> f32>, x: &[f32], y: &mut [f32], n: u32);
+}
+
 #[::gridcall::kernel]
 unsafe extern "C" {
     static mut scale: f32;

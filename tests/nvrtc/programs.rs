@@ -42,6 +42,39 @@ unsafe extern "C" {
     safe fn copy<T>(x: &[T], y: &mut [T], n: u32);
 }
 
+/// Functions of the device, and a kernel that calls them.
+mod calling {
+    use gridcall::{DeviceFn, kernel};
+
+    #[kernel]
+    unsafe extern "C" {
+        pub(super) static op_twice: DeviceFn<fn(f32) -> f32>;
+        #[requires(y.len() >= n)]
+        pub(super) safe fn map(op: DeviceFn<fn(f32) -> f32>, y: &mut [f32], n: u32);
+    }
+}
+
+/// The same, with another type behind a name.
+mod calling_others {
+    use gridcall::{DeviceFn, kernel};
+
+    type Op = fn(i32) -> f32;
+
+    #[kernel]
+    unsafe extern "C" {
+        pub(super) fn map(op: DeviceFn<Op>, y: &mut [f32], n: u32);
+    }
+}
+
+const MAP: &str = "
+    typedef float (*Op)(float);
+    __device__ float twice(float x) { return 2.0f * x; }
+    __device__ Op op_twice = twice;
+    __global__ void map(Op op, float* y, unsigned n) {
+        unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) y[i] = op(y[i]);
+    }";
+
 const SCALE: &str = "
     template <class T> __global__ void scale(T* y, T by, unsigned n) {
         unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -95,6 +128,55 @@ fn a_template_runs_for_each_type() {
         })+};
     }
     runs!(f32, f64, u8, i64);
+}
+
+#[test]
+fn a_function_of_the_source_is_passed_to_its_kernels() {
+    nvrtc!();
+    let device = device!();
+    let load = || {
+        Program::new(MAP)
+            .cache(Cache::off())
+            .kernel::<calling::map>()
+    };
+    let (one, other) = (load().load(&device).unwrap(), load().load(&device).unwrap());
+    // SAFETY: the source above holds what is declared.
+    let (map, twice, foreign) = unsafe {
+        (
+            calling::map::load_from(&one).unwrap(),
+            calling::op_twice.load_from(&one).unwrap(),
+            calling::op_twice.load_from(&other).unwrap(),
+        )
+    };
+    let stream = device.default_stream();
+    let (twice, foreign) = (twice.get(&stream).unwrap(), foreign.get(&stream).unwrap());
+    let mut y = stream.clone_htod(&[3.0_f32; 9]).unwrap();
+    let arguments = calling::map {
+        op: &twice,
+        y: &mut y,
+        n: 9,
+    };
+    map.launch(&stream, cover(9), arguments).unwrap();
+    let arguments = calling::map {
+        op: &foreign,
+        y: &mut y,
+        n: 9,
+    };
+    let error = map.launch(&stream, cover(9), arguments).unwrap_err();
+    assert!(
+        error.to_string().contains("another loading of it"),
+        "{error}"
+    );
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), [6.0; 9]);
+
+    // SAFETY: what differs is not loaded.
+    let error = unsafe { calling_others::map::load_from(&one) }
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("parameter 0, `op`, of `map` is `DeviceFn<Op>`: parameter 0 of the function is `i32`, but the source declares `float`"),
+        "{error}"
+    );
 }
 
 #[test]

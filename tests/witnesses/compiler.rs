@@ -54,9 +54,91 @@ mod wrong {
     }
 }
 
+/// Kernels that call functions.
+mod calling {
+    use gridcall::DeviceFn;
+
+    use super::*;
+
+    #[derive(Clone, Copy, KernelArg)]
+    #[repr(C)]
+    pub(super) struct Line {
+        pub(super) slope: f32,
+        pub(super) offset: f64,
+    }
+
+    #[kernel(ptx = "../kernels/functions.ptx", cuda = "../kernels/functions.cu")]
+    unsafe extern "C" {
+        pub(super) fn map(op: DeviceFn<fn(f32) -> f32>, x: &[f32], y: &mut [f32], n: u32);
+        pub(super) fn map_in_place(op: DeviceFn<fn(f32) -> f32>, y: &mut [f32], n: u32);
+        pub(super) fn zip(x: &[f32], y: &mut [f32], n: u32, fold: DeviceFn<fn(f32, f32) -> f32>);
+        pub(super) fn draw(on: DeviceFn<fn(Line, f32) -> f64>, line: Line, y: &mut [f64]);
+        pub(super) fn compare(
+            test: DeviceFn<fn(i16, bool) -> bool>,
+            limit: i16,
+            strict: bool,
+            y: &mut [u8],
+        );
+        pub(super) fn tally(count: DeviceFn<fn(*mut u32, u64)>, counter: &mut [u32]);
+    }
+}
+
+/// Functions of other types, by names that only a compiler looks behind.
+mod calling_others {
+    use gridcall::DeviceFn;
+
+    use super::*;
+
+    #[derive(Clone, Copy, KernelArg)]
+    #[repr(C)]
+    pub(super) struct Line {
+        pub(super) scale: f32,
+        pub(super) offset: f64,
+    }
+
+    pub(super) type Op = fn(i32) -> f32;
+    pub(super) type Fold = fn(f32, f32) -> u32;
+    pub(super) type OnLine = fn(Line, f32) -> f64;
+    pub(super) type Test = fn(i16, bool) -> u16;
+
+    #[kernel(ptx = "../kernels/functions.ptx", cuda = "../kernels/functions.cu")]
+    unsafe extern "C" {
+        pub(super) fn map(op: DeviceFn<Op>, x: &[f32], y: &mut [f32], n: u32);
+        pub(super) fn zip(x: &[f32], y: &mut [f32], n: u32, fold: DeviceFn<Fold>);
+        pub(super) fn draw(on: DeviceFn<OnLine>, line: super::calling::Line, y: &mut [f64]);
+        pub(super) fn compare(test: DeviceFn<Test>, limit: i16, strict: bool, y: &mut [u8]);
+    }
+}
+
 #[test]
 fn right_declarations_hold() {
     gridcall::verify!(right::drift, right::condense);
+}
+
+#[test]
+fn functions_are_compared_in_full() {
+    use calling::*;
+    gridcall::verify!(map, map_in_place, zip, draw, compare, tally);
+    if !gridcall::__private::has_compiler() {
+        println!("not run, as there is no CUDA compiler");
+        return;
+    }
+    let said = catch_unwind(|| {
+        use calling_others::*;
+        gridcall::verify!(map, zip, draw, compare);
+    });
+    let said = said.unwrap_err();
+    let said = said.downcast_ref::<String>().unwrap();
+    for line in [
+        "parameter 0, `op`, of `map` is `DeviceFn<Op>`: parameter 0 of the function is `i32`, but the source declares `float`",
+        "parameter 3, `fold`, of `zip` is `DeviceFn<Fold>`: the result of the function is `u32`, but the source declares `float`",
+        "parameter 0, `on`, of `draw` is `DeviceFn<OnLine>`: parameter 0 of the function: field `scale`, but the struct in \
+         the source has no such field",
+        "parameter 0, `test`, of `compare` is `DeviceFn<Test>`: the result of the function is `u16`, but the source declares `",
+    ] {
+        assert!(said.contains(line), "no `{line}` in\n{said}");
+    }
+    assert!(!said.contains("parameter 1 of the function"), "{said}");
 }
 
 #[test]

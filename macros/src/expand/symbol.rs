@@ -52,8 +52,9 @@ pub(crate) fn symbol(
         _ => quote_spanned! {ours()=> #(#images),* },
     };
     let layout = layout(krate, declared, variables);
-    let held = held(krate, declared);
+    let (ty, element) = (&declared.ty, declared.element());
     let functions = functions(krate, declared);
+    let holds = holds(declared);
     let source = Ident::new(
         if later {
             "DeclaredInModule"
@@ -75,6 +76,8 @@ pub(crate) fn symbol(
         #(#cfgs)*
         #[allow(deprecated)]
         unsafe impl #krate::__private::DeclaredSymbol for #ident {
+            type Value = #ty;
+            type Element = #element;
             fn cell() -> &'static #krate::__private::SymbolCell {
                 static CELL: #krate::__private::SymbolCell =
                     #krate::__private::SymbolCell::new(&#krate::__private::StaticDeclaration {
@@ -91,7 +94,7 @@ pub(crate) fn symbol(
         }
         #(#cfgs)*
         #[allow(deprecated)]
-        #held
+        impl #krate::__private::#holds for #ident {}
         #(#cfgs)*
         #[allow(deprecated)]
         impl #krate::__private::#source for #ident {}
@@ -126,27 +129,30 @@ pub(crate) fn symbol_outline(krate: &Path, declared: &Static) -> TokenStream {
     let visible = items(krate, declared, "", &TokenStream::new());
     let ident = &declared.ident;
     let cfgs = &declared.attrs.cfgs;
-    let held = match crate::value::known(&declared.ty) {
-        Some(known) if known.size > 0 => held(krate, declared),
-        _ if declared.function().is_some() && crate::value::check_static(&declared.ty).is_ok() => {
-            held(krate, declared)
-        }
-        _ => {
-            let any: Type = syn::parse_quote!(::core::primitive::u8);
-            of_value(krate, ident, &any, &any)
-        }
+    let is_known = match crate::value::known(&declared.ty) {
+        Some(known) => known.size > 0,
+        None => declared.function().is_some() && crate::value::check_static(&declared.ty).is_ok(),
     };
+    let (ty, element) = if is_known {
+        (declared.ty.clone(), declared.element().clone())
+    } else {
+        let any: Type = syn::parse_quote!(::core::primitive::u8);
+        (any.clone(), any)
+    };
+    let holds = holds(declared);
     quote_spanned! {ours()=>
         #visible
         const _: () = {
             #(#cfgs)*
-            #held
-            #(#cfgs)*
             unsafe impl #krate::__private::DeclaredSymbol for #ident {
+                type Value = #ty;
+                type Element = #element;
                 fn cell() -> &'static #krate::__private::SymbolCell {
                     loop {}
                 }
             }
+            #(#cfgs)*
+            impl #krate::__private::#holds for #ident {}
             #(#cfgs)*
             impl #krate::__private::DeclaredInPtx for #ident {}
             #(#cfgs)*
@@ -226,26 +232,13 @@ fn layout(
     }
 }
 
-/// What it holds: functions, or a value.
-fn held(krate: &Path, declared: &Static) -> TokenStream {
-    let (ident, ty) = (&declared.ident, &declared.ty);
-    if declared.function().is_none() {
-        return of_value(krate, ident, ty, declared.element());
-    }
-    quote_spanned! {ours()=>
-        unsafe impl #krate::__private::DeclaredFn for #ident {
-            type Functions = #ty;
-        }
-    }
-}
-
-fn of_value(krate: &Path, ident: &Ident, ty: &Type, element: &Type) -> TokenStream {
-    quote_spanned! {ours()=>
-        unsafe impl #krate::__private::DeclaredValue for #ident {
-            type Value = #ty;
-            type Element = #element;
-        }
-    }
+/// The trait that says how it holds its value.
+fn holds(declared: &Static) -> Ident {
+    let holds = match declared.function() {
+        Some(_) => "DeclaredFn",
+        None => "DeclaredValue",
+    };
+    Ident::new(holds, ours())
 }
 
 /// The type of its functions, if it holds some.

@@ -23,7 +23,7 @@ pub(super) fn check_held(
             .map_or("a number".to_owned(), |name| format!("`{name}`"));
         let Some(function) = held.function else {
             return Err(format!(
-                "it is `{ty}`, but {place} initialises it with {shown}, which is no function"
+                "it is `{ty}`, but {place} initialises it with {shown}, which is no function's address"
             ));
         };
         let line = function.position().line;

@@ -304,13 +304,13 @@ impl Writer {
         let claim = self.claim(counted, "the number in the source is");
         let arity = format!("gridcall_verify::arity<{function}::params>::value");
         self.instance("equal", &format!("{claim}, {arity}, {count}"));
+        let of = |part: String, layout: &ArgLayout| match layout.kind {
+            "" => format!("{subject}: {part} of the function"),
+            kind => format!("{subject}: {part} of the function is `{kind}`"),
+        };
         for (index, layout) in signature.params.iter().enumerate() {
             let ty = format!("gridcall_verify::parameter<{index}, {function}::params>::type");
-            self.value(
-                &format!("{subject}: parameter {index} of the function"),
-                layout,
-                &ty,
-            );
+            self.value(&of(format!("parameter {index}"), layout), layout, &ty);
         }
         let returned = if signature.result.is_some() {
             "returns_something"
@@ -321,11 +321,7 @@ impl Writer {
         self.instance(returned, &format!("{claim}, {ty}"));
         if let Some(layout) = &signature.result {
             let ty = format!("gridcall_verify::plain<{function}::result>::type");
-            self.value(
-                &format!("{subject}: the result of the function"),
-                layout,
-                &ty,
-            );
+            self.value(&of("the result".to_owned(), layout), layout, &ty);
         }
     }
 
