@@ -140,7 +140,6 @@ fn parameters_have_pointee_const_and_sign() {
         ("void (&f)(int) noexcept", "f: *void(i32)"),
         ("int (**f)(int)", "f: *?"),
         ("int (*f[3])(int)", "f: *?"),
-        ("int (T::*f)(int)", "f: ?"),
         ("int T::* f", "_: ?"),
         ("void* p", "p: *void"),
         ("volatile int* v", "v: *i32"),
