@@ -49,39 +49,40 @@ use crate::{
 ///
 /// # Its module
 ///
-/// The address means something in the module that it was read from, and nowhere else: on NVIDIA's
-/// GPUs it is the function's number in the module's table, and a kernel of another module that is
-/// given it calls whatever has that number there, or nothing at all, without any fault (seen on an
-/// H200 with driver 580, also under `compute-sanitizer`). So the value knows its module and keeps it loaded; a launch of a
-/// kernel of another module, or of the same one loaded in another context, is refused before the
-/// driver is called. That is one comparison, without a lock or a lookup.
+/// The address means something in the module that it was read from, and nowhere else. On an H200
+/// (driver 580) it is the function's number in its module: a kernel of another module that is given
+/// it calls whatever function has that number there, without a fault, and `compute-sanitizer` finds
+/// nothing either; where no function has that number, the kernel runs without an end. So the value
+/// knows its module and keeps it loaded. The launch of a kernel of another module, or of the same one
+/// as it is loaded in another context, is refused before the driver is called: by one comparison,
+/// without a lock or a lookup.
 ///
-/// For the same reason it is no [`KernelArg`], and no field of a struct or element of an
-/// array that a kernel takes: bytes in device memory do not tell where they came from. A variable
-/// may be an array of them, `static OPS: [DeviceFn<fn(f32) -> f32>; 3];`.
+/// For the same reason it is no [`KernelArg`], and no field of a struct or element of an array that a
+/// kernel takes: bytes in device memory do not tell where they came from. A variable may be an array
+/// of them, `static OPS: [DeviceFn<fn(f32) -> f32>; 3];`.
 ///
 /// # What is checked
 ///
-/// `F` is a `fn` of what kernels take by value, and of device pointers: `fn(*const f32, u32) -> f32`.
-/// It is compared, while the crate compiles, with the functions that the PTX initialises the variable
-/// with: the number, the sizes, the alignments and the classes of the parameters and the result.
-/// A parameter is compared with the prototype by which the kernel calls it, where its
-/// code shows that, and in full with the type in the kernel's C++ name and in its CUDA source. What
-/// is not seen there, the block vouches for: that the functions are of that type, and a safe kernel
-/// that calls any of them right within its `#[requires]`. What a device gives for a function of other parameters
-/// than the caller passes is a wrong result, not a fault.
+/// `F` is a `fn` of what kernels take by value, and of device pointers, `fn(*const f32, u32) -> f32`.
+/// While the crate compiles, that of a static is compared with the functions that the PTX initialises
+/// the variable with: the number, sizes, alignments and classes of their parameters, and the result.
+/// That of a parameter is compared with the prototype by which the kernel calls it, where its code
+/// shows that; and in full with the type in the kernel's C++ name and in its CUDA source, if there are
+/// such. When it is read, it is not null.
 ///
-/// A kernel that calls a function by its address counts as using every variable that the functions
-/// of its module use whose address is taken somewhere, for the [order](crate::Static#order) of
-/// `static mut`s.
+/// The rest the block vouches for: that the functions are of that type, and that a safe kernel may
+/// call any of them. A device makes a wrong result, and no fault, of a call with other parameters than
+/// the function has.
+///
+/// A kernel that calls a function by its address counts as using every variable that the functions use
+/// whose address the module takes, for the [order](crate::Static#order) of `static mut`s.
 ///
 /// # Stack
 ///
-/// The compiler knows the functions of a module that have an address and fit the prototype of a call, and adds the
-/// largest of their frames to the kernel's local memory; the driver raises the stack of the context
-/// (`CU_LIMIT_STACK_SIZE`) to that where it is smaller (seen on an H200: from 1,024 bytes to 16,464,
-/// when the kernel was launched). Where functions call themselves no size is known, and the
-/// limit is the caller's to raise.
+/// The compiler counts the largest frame of the module's functions that have an address and fit the
+/// prototype of a call as local memory of the kernel, and the driver raises the stack of the
+/// context (`CU_LIMIT_STACK_SIZE`) to that: on an H200 from 1,024 to 16,464 bytes, when the kernel was
+/// launched. Where functions call themselves no size is known, and the limit is the caller's to raise.
 pub struct DeviceFn<F> {
     address: u64,
     module: Arc<Module>,

@@ -49,16 +49,15 @@
 //! | [`Strided<T, N>`](Strided), `StridedMut<T, N>` | `gridcall::strided<const T, N>`, `<T, N>` of our header `gridcall.cuh` | the same, of rank `N`, however its elements lie |
 //! | [`TensorMap<T>`](TensorMap), `TensorMapMut<T>` | `const __grid_constant__ CUtensorMap` | `&` or `&mut` to one that was made of an array |
 //! | [`Texture<T>`](Texture) | `cudaTextureObject_t` | `&` to one that was made of an array |
+//! | [`DeviceFn<fn(A) -> R>`](DeviceFn) | `R (*)(A)`, a pointer to a `__device__` function | `&` to one that was read from a static of the kernel's module |
 //! | `*const T`, `*mut T`, only in `unsafe fn` | `const T*`, `T*` | a [`DevicePointer`] or [`DevicePointerMut`] |
 //! | a struct with [`#[derive(KernelArg)]`](derive@KernelArg) | the same struct | the value; padding arrives as zeros |
-//!
-//! Device functions are no arguments: only device code can take the address of one, and nothing in a
-//! loaded module tells which signature an address has. Choose among them by an integer.
 //!
 //! A `static` in the block is a `__constant__` or `__device__` variable of the same module: `static mut
 //! TAPS: [f32; 16];` becomes a [`Static`], with `TAPS.write(&stream, &taps)?` and
 //! `TAPS.read(&stream)?`, in order with the launches of all kernels that use it. The author of a
-//! `safe fn` vouches that it is right whatever values its variables hold.
+//! `safe fn` vouches that it is right whatever values its variables hold. One that holds addresses of
+//! device functions is a `static OP: DeviceFn<fn(f32) -> f32>;`, which gives them by `OP.get(&stream)?`.
 //!
 //! # What is checked, and when
 //!

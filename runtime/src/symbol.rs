@@ -92,7 +92,14 @@ use crate::{
 ///
 /// What the host does to a variable by its [address](SymbolView::address), and kernels that other
 /// libraries launch, are not ordered. Nor is a kernel that takes the variable's address from memory
-/// where another kernel put it; nothing in its code shows that.
+/// where another kernel put it; nothing in its code shows that. One that calls a function by its
+/// address counts as using whatever the functions use whose address the module takes.
+///
+/// # Functions
+///
+/// A variable that holds addresses of device functions is declared by
+/// [`DeviceFn`](crate::DeviceFn); it is not read and written but [got](Static::get) and
+/// [set](Static::set).
 pub struct Static<D>(PhantomData<fn() -> D>);
 
 /// A variable of a module that is loaded in one context: `D` is the type that
