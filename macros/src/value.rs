@@ -32,7 +32,7 @@ pub(crate) enum Taken {
     /// As a device pointer: `*const T` and `*mut T`.
     Pointer { elem: Type, written: bool },
     /// As the address of a function of the device: `DeviceFn<fn(A) -> R>`.
-    Function { ty: Type, function: Type },
+    Function { ty: Type, function: Box<Type> },
 }
 
 /// The layout of a type that is known by its name.
@@ -311,7 +311,7 @@ fn classify_function(ty: &Type) -> syn::Result<Option<Taken>> {
     check_function(function)?;
     Ok(Some(Taken::Function {
         ty: ty.clone(),
-        function: function.clone(),
+        function: Box::new(function.clone()),
     }))
 }
 

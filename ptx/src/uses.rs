@@ -153,12 +153,11 @@ impl Module {
                 }
             }
         }
-        let names = named.all.into_iter();
         let is_function = |name: &&str| {
             let alias = self.aliases.iter().any(|alias| alias.name() == *name);
             alias || self.function(name).is_some()
         };
-        Ok(names.filter(is_function).collect())
+        Ok(named.all.into_iter().filter(is_function).collect())
     }
 }
 

@@ -494,12 +494,12 @@ impl fmt::Display for OtherModule {
         } = self;
         write!(
             f,
-            "the function was read from `{from}` of the module {function}, and would be called in "
+            "the function was read from `{from}` of {function}, and would be called in "
         )?;
         if function == module {
             f.write_str("another loading of it")?;
         } else {
-            write!(f, "the module {module}")?;
+            f.write_str(module)?;
         }
         write!(
             f,

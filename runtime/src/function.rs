@@ -237,7 +237,9 @@ impl<T: Functions, const N: usize> Functions for [T; N] {
     }
 
     fn each(&self, see: &mut dyn FnMut(&DeviceFn<T::Function>)) {
-        self.iter().for_each(|one| one.each(see));
+        for one in self {
+            one.each(see);
+        }
     }
 }
 

@@ -66,16 +66,15 @@ impl Signature<'_> {
         while index < has {
             if !fits(&self.params[index], &ptx.params[index]) {
                 let text = text.text("its parameter ").number(index).text(" is ");
-                return Some(against(text, &ptx.params[index], &self.params[index]));
+                return Some(text.against(&ptx.params[index], &self.params[index]));
             }
             index += 1;
         }
         match (self.result, ptx.result) {
-            (None, None) => None,
             (Some(_), None) => Some(text.text("it returns nothing")),
-            (None, Some(of)) => Some(part(text.text("it returns "), of.class, of.size, of.align)),
+            (None, Some(of)) => Some(text.text("it returns ").part(of.class, of.size, of.align)),
             (Some(own), Some(of)) if !fits(&own, &of) => {
-                Some(against(text.text("it returns "), &of, &own))
+                Some(text.text("it returns ").against(&of, &own))
             }
             _ => None,
         }
@@ -102,25 +101,26 @@ const fn fits(own: &ArgLayout, ptx: &PtxPart) -> bool {
     }
 }
 
-const fn against(text: Text, ptx: &PtxPart, own: &ArgLayout) -> Text {
-    let text = part(text, ptx.class, ptx.size, ptx.align).text(", not ");
-    part(text, own.class, own.size, own.align)
-}
+impl Text {
+    const fn against(self, ptx: &PtxPart, own: &ArgLayout) -> Text {
+        self.part(ptx.class, ptx.size, ptx.align)
+            .text(", not ")
+            .part(own.class, own.size, own.align)
+    }
 
-const fn part(text: Text, class: Class, size: usize, align: usize) -> Text {
-    let what = match class {
-        Class::Integer => "an integer of ",
-        Class::Float => "a float of ",
-        Class::Bytes => "a struct of ",
-        Class::Bits => "a scalar of ",
-    };
-    let text = text
-        .text(what)
-        .number(size)
-        .text(if size == 1 { " byte" } else { " bytes" });
-    match class {
-        Class::Bytes => text.text(", aligned to ").number(align),
-        _ => text,
+    const fn part(self, class: Class, size: usize, align: usize) -> Text {
+        let what = match class {
+            Class::Integer => "an integer of ",
+            Class::Float => "a float of ",
+            Class::Bytes => "a struct of ",
+            Class::Bits => "a scalar of ",
+        };
+        let bytes = if size == 1 { " byte" } else { " bytes" };
+        let text = self.text(what).number(size).text(bytes);
+        match class {
+            Class::Bytes => text.text(", aligned to ").number(align),
+            _ => text,
+        }
     }
 }
 

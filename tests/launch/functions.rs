@@ -269,7 +269,7 @@ fn a_function_of_another_module_is_refused() {
     assert_eq!(other.read_from(), "op_square");
     assert!(
         error.to_string().ends_with(
-            "the function was read from `op_square` of the module the PTX on device 0, and would be called in another \
+            "the function was read from `op_square` of the PTX on device 0, and would be called in another \
              loading of it, where its address means another function or none; read `op_square` of that module: by `get` \
              with a stream of its context, or by `load_from` of the `Module` that the kernel was taken from"
         ),
@@ -280,8 +280,8 @@ fn a_function_of_another_module_is_refused() {
     let error = run(&square).unwrap_err().to_string();
     assert!(
         error.contains(
-            "from `OP_SQUARE` of the module ../kernels/functions.ptx on device 0, and would be called in the module \
-             the PTX on device 0"
+            "from `OP_SQUARE` of ../kernels/functions.ptx on device 0, and would be called in the PTX \
+             on device 0"
         ),
         "{error}"
     );
@@ -415,7 +415,7 @@ fn a_variable_is_not_set_to_functions_of_another_module() {
     assert!(
         error
             .to_string()
-            .starts_with("symbol `op_chosen`: the function was read from `OP_HALVE` of the module"),
+            .starts_with("symbol `op_chosen`: the function was read from `OP_HALVE` of ../kernels"),
         "{error}"
     );
     let own = square.get(&stream).unwrap();

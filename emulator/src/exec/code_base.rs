@@ -42,7 +42,9 @@ impl CodeBase {
         let offset = address.wrapping_sub(self.0);
         if offset < PROGRAM_STRIDE {
             return match usize::try_from(offset / STRIDE) {
-                Ok(number) if number > 0 && offset % STRIDE == 0 => At::Function(number - 1),
+                Ok(number) if number > 0 && offset.is_multiple_of(STRIDE) => {
+                    At::Function(number - 1)
+                }
                 _ => At::Nothing,
             };
         }

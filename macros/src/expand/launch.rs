@@ -472,6 +472,20 @@ impl Subject<'_> {
         }
     }
 
+    /// That the kernel calls a function by its type, as far as its code shows.
+    fn claim_of_function(&self, index: usize, param: &Param, function: &Type) -> TokenStream {
+        let krate = located(self.krate, at(function));
+        let (kernel, name) = (unraw(&self.outline.ident), unraw(&param.ident));
+        let (number, shown) = (plain(index), describe::ty(&param.ty));
+        let calls = self.heard.calls.get(index).into_iter().flatten();
+        let calls = calls.map(|call| call.tokens(self.krate));
+        quote_spanned! {at(function)=>
+            const _: () = #krate::__private::check_calls::<#function>(
+                #kernel, #number, #name, #shown, &[#(#calls),*],
+            );
+        }
+    }
+
     fn claim(&self, index: usize, param: &Param) -> TokenStream {
         let krate = self.krate;
         let (kernel, name, number) = (
@@ -563,17 +577,7 @@ impl Subject<'_> {
                     };
                 }
             }
-            Taken::Function { function, .. } => {
-                let krate = located(krate, at(function));
-                let shown = describe::ty(&param.ty);
-                let calls = self.heard.calls.get(index).into_iter().flatten();
-                let calls = calls.map(|call| call.tokens(self.krate));
-                quote_spanned! {at(function)=>
-                    const _: () = #krate::__private::check_calls::<#function>(
-                        #kernel, #number, #name, #shown, &[#(#calls),*],
-                    );
-                }
-            }
+            Taken::Function { function, .. } => self.claim_of_function(index, param, function),
             Taken::Slice { elem, .. } | Taken::Optional { elem }
                 if value::known(elem).is_none() =>
             {

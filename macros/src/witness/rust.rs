@@ -128,9 +128,9 @@ pub(crate) fn by_value(ty: &cuda::Type) -> Option<String> {
         Type::Scalar(scalar) => scalar_name(*scalar)?.to_owned(),
         Type::Vector(vector) => vector_name(vector)?,
         Type::Pointer(pointee) => match &pointee.ty {
-            Type::Function(pointed) => format!("DeviceFn<{}>", function(pointed)?),
-            pointed => {
-                let element = element(pointed).unwrap_or_else(|| "T".to_owned());
+            Type::Function(called) => format!("DeviceFn<{}>", function(called)?),
+            other => {
+                let element = element(other).unwrap_or_else(|| "T".to_owned());
                 if pointee.is_const {
                     format!("&[{element}]")
                 } else {

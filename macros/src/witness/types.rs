@@ -81,9 +81,9 @@ fn check_function(written: &syn::Type, ty: &Type, known: Known<'_>) -> Option<St
 /// Whether what a function takes or returns is certainly of another type.
 fn differs_in_function(written: &syn::Type, ty: &Type, known: Known<'_>) -> bool {
     match (written, ty) {
-        (syn::Type::Ptr(pointer), Type::Pointer(pointee)) => {
-            let written = matches!(pointer.mutability, syn::PointerMutability::Mut(_));
-            written == pointee.is_const || differs(&Rust::of(&pointer.elem), &pointee.ty, known)
+        (syn::Type::Ptr(written), Type::Pointer(pointee)) => {
+            let is_mut = matches!(written.mutability, syn::PointerMutability::Mut(_));
+            is_mut == pointee.is_const || differs(&Rust::of(&written.elem), &pointee.ty, known)
         }
         (_, Type::Void) => !matches!(written, syn::Type::Tuple(tuple) if tuple.elems.is_empty()),
         (
