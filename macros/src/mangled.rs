@@ -70,6 +70,24 @@ pub(crate) fn demangle(symbol: &str) -> Option<String> {
         .ok()
 }
 
+/// The path by which C++ names a variable outside of its own namespaces: `math::ramp` of
+/// `_ZN22_INTERNAL_0_4_k_cu_hash4math4rampE`. None for one of a function.
+pub(crate) fn variable_path(symbol: &str) -> Option<String> {
+    if symbol.starts_with("_ZZ") {
+        return None;
+    }
+    let path = demangle(symbol).unwrap_or_else(|| symbol.to_owned());
+    // What only its own file can name has a namespace of the compiler's in front.
+    let path = path.replace("(anonymous namespace)::", "");
+    let named = |part: &&str| !part.starts_with("_INTERNAL_") && !part.starts_with("_GLOBAL__N_");
+    let path = path
+        .split("::")
+        .filter(named)
+        .collect::<Vec<_>>()
+        .join("::");
+    Some(path)
+}
+
 /// `add` of `math::add<float>(float*)`.
 fn base_name(demangled: &str) -> &str {
     // Its parenthesis is not that of the parameters.
@@ -124,6 +142,25 @@ mod tests {
         assert_eq!(found("relu< float >"), ["_Z4reluIfEvPT_i"]);
         assert_eq!(found("relu").len(), 4);
         assert_eq!(found("th::relu"), [""; 0]);
+    }
+
+    #[test]
+    fn variables_are_named_as_their_file_names_them() {
+        for (symbol, path) in [
+            ("taps", Some("taps")),
+            ("_ZN4math6offsetE", Some("math::offset")),
+            ("_ZN1m1vIfEE", Some("m::v<float>")),
+            ("_ZN27_INTERNAL_d683f7e5_4_b_cu_k1m4rampE", Some("m::ramp")),
+            (
+                "_ZN27_INTERNAL_d683f7e5_4_b_cu_k29_GLOBAL__N__d683f7e5_4_b_cu_k6hiddenE",
+                Some("hidden"),
+            ),
+            ("_ZN12_GLOBAL__N_16hiddenE", Some("hidden")),
+            ("_ZZ1kPfE5count", None),
+            ("_ZZ3useE5calls", None),
+        ] {
+            assert_eq!(variable_path(symbol).as_deref(), path, "{symbol}");
+        }
     }
 
     #[test]

@@ -95,7 +95,8 @@ fn variable(mut declared: Static, files: &mut Files<'_>) -> Items {
     }
     if report.is_empty() && files.found.is_some() {
         let later = matches!(files.found, Some(Found::Later));
-        return expand::symbol(krate, &declared, &variables, later);
+        let source = files.cuda.and_then(|cuda| cuda.place.as_ref());
+        return expand::symbol(krate, &declared, &variables, source, later);
     }
     let mut visible = report.into_tokens(&declared.attrs.cfgs);
     visible.extend(expand::symbol_outline(krate, &declared));

@@ -70,8 +70,7 @@ pub(crate) fn against_source(
 }
 
 fn in_source<'c>(variable: &ptx::Variable, cuda: &'c Cuda) -> Option<&'c cuda::Variable> {
-    let symbol = variable.name();
-    let path = mangled::demangle(symbol).unwrap_or_else(|| symbol.to_owned());
+    let path = mangled::variable_path(variable.name())?;
     let named: Vec<&cuda::Variable> = cuda
         .source
         .variables

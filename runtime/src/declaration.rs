@@ -41,9 +41,16 @@ pub struct StaticDeclaration {
     pub name: &'static str,
     /// The variable's name in the module, where it is the same in all.
     pub symbol: &'static str,
-    /// The images that hold it, with its name in each; none if they are known only when the program
-    /// runs.
-    pub variants: &'static [(&'static Image, &'static str)],
+    /// The images that hold it; none if they are known only when the program runs.
+    pub variants: &'static [Variable],
+    /// Its name in C++ with namespaces, if it can be named from outside of functions.
+    pub cpp: Option<&'static str>,
+    /// The CUDA source, as the declaration names it.
+    pub source: Option<&'static str>,
+    /// The source file of the declaration.
+    pub file: &'static str,
+    /// The line of the declaration.
+    pub line: u32,
     /// Its type, as declared.
     pub ty: &'static str,
     /// How CUDA lays out that type.
@@ -52,6 +59,19 @@ pub struct StaticDeclaration {
     pub mutable: bool,
     /// The type of the functions whose addresses it holds, if it does.
     pub functions: Option<Signature<'static>>,
+}
+
+/// A variable in one of its images. Made by `#[kernel]`.
+#[derive(Debug)]
+pub struct Variable {
+    /// The PTX.
+    pub image: &'static Image,
+    /// Its name in it.
+    pub symbol: &'static str,
+    /// The line that declares it there.
+    pub line: u32,
+    /// Its state space there, `.const` or `.global`.
+    pub space: &'static str,
 }
 
 /// A variable that a kernel uses. Made by `#[kernel]`.
@@ -118,7 +138,7 @@ impl StaticDeclaration {
     pub(crate) fn path(&self) -> &'static str {
         self.variants
             .first()
-            .map_or("a module", |(image, _)| image.path)
+            .map_or("a module", |first| first.image.path)
     }
 }
 

@@ -452,7 +452,8 @@ pub mod __private {
             Counterpart, CounterpartField, LayoutOf, NoLayout, check_access, check_fields,
         },
         declaration::{
-            Cpp, Declaration, Image, Instance, Param, Pass, StaticDeclaration, Touch, Variant,
+            Cpp, Declaration, Image, Instance, Param, Pass, StaticDeclaration, Touch, Variable,
+            Variant,
         },
         describe::Arrays,
         kernel::{Arguments, Declared, Family, NoView},
@@ -469,6 +470,6 @@ pub mod __private {
         },
         tensor_map::{Descriptor, TensorOf, TensorView},
         texture::{Object, TextureOf, TextureView},
-        verify::{declaration, has_compiler, verify},
+        verify::{AnyDeclaration, Verified, declaration, has_compiler, verify},
     };
 }

@@ -16,7 +16,7 @@ use cudarc::driver::{
 
 use crate::{
     attributes::{Attributes, Cluster, Needs},
-    declaration::{Declaration, Image, StaticDeclaration, Touch, Variant},
+    declaration::{Declaration, Image, StaticDeclaration, Touch, Variable, Variant},
     driver::{Driver, DriverCode, SUCCESS, driver},
     error::{GeometryError, LoadError, LoadErrorKind},
     launch::{Block, Dims},
@@ -553,7 +553,7 @@ impl LoadedSymbol {
         let images: Vec<_> = declaration
             .variants
             .iter()
-            .map(|(image, _)| *image)
+            .map(|variable| variable.image)
             .collect();
         if let Some(absent) = images.iter().find(|image| image.version == (0, 0)) {
             let (kernel, path) = (name, absent.path);
@@ -561,7 +561,7 @@ impl LoadedSymbol {
             return Err(of_symbol(name, absent.into()));
         }
         let found = variant::best(name, &images, driver, context).and_then(|best| {
-            let (image, symbol) = declaration.variants[best];
+            let &Variable { image, symbol, .. } = &declaration.variants[best];
             let module = Module::shared(name, image, driver, context)?;
             Ok((module, image, symbol))
         });

@@ -2,7 +2,7 @@
 
 use std::panic::catch_unwind;
 
-use gridcall::{KernelArg, kernel};
+use gridcall::{Float4, Int4, KernelArg, kernel};
 
 mod right {
     use super::*;
@@ -26,6 +26,32 @@ mod right {
     unsafe extern "C" {
         pub(super) fn drift(p: Particle, x: &[f32], y: &mut [f32], n: u32);
         pub(super) fn condense(all: &[Particle], out: &mut [Cloud], n: u32);
+    }
+
+    #[derive(Clone, Copy, KernelArg)]
+    #[repr(C)]
+    pub(super) struct Window {
+        pub(super) first: i32,
+        pub(super) gain: f32,
+    }
+
+    #[kernel(ptx = "witnesses/variables.ptx", cuda = "witnesses/variables.cu")]
+    unsafe extern "C" {
+        pub(super) static mut taps: [f32; 5];
+        pub(super) static mut windows: [Window; 2];
+        pub(super) static mut limit: u32;
+        pub(super) static mut hits: u32;
+        pub(super) static marks: [bool; 4];
+        #[name("wide")]
+        pub(super) static mut WIDE: [Float4; 2];
+        #[name("wide")]
+        pub(super) static mut NARROW: [[f32; 4]; 2];
+        pub(super) static ramp: [f32; 3];
+        #[name("hidden")]
+        pub(super) static mut HIDDEN: [f32; 3];
+        pub(super) static bytes: [u8; 8];
+        #[name("_ZZ3useE5calls")]
+        pub(super) static mut CALLS: u32;
     }
 }
 
@@ -51,6 +77,53 @@ mod wrong {
     unsafe extern "C" {
         pub(super) fn drift(p: Particle, x: &[i32], y: &mut [f32], n: i32);
         pub(super) fn condense(all: &[Particle], out: &mut [Cloud], n: u32);
+    }
+
+    #[derive(Clone, Copy, KernelArg)]
+    #[repr(C)]
+    pub(super) struct Window {
+        pub(super) gain: f32,
+        pub(super) first: i32,
+    }
+
+    #[kernel(ptx = "witnesses/variables.ptx", cuda = "witnesses/variables.cu")]
+    unsafe extern "C" {
+        pub(super) static mut taps: [u32; 5];
+        pub(super) static mut windows: [Window; 2];
+        pub(super) static mut limit: i32;
+        pub(super) static marks: [u8; 4];
+        #[name("wide")]
+        pub(super) static mut WIDE: [Int4; 2];
+        pub(super) static mut ramp: [f32; 3];
+        #[name("hidden")]
+        pub(super) static mut HIDDEN: [i32; 3];
+        pub(super) static bytes: [i8; 8];
+    }
+}
+
+/// Declared as the PTX is that was compiled before the source changed: other variables are in it.
+mod stale {
+    use super::*;
+
+    #[kernel(ptx = "witnesses/stale.ptx", cuda = "witnesses/variables.cu")]
+    unsafe extern "C" {
+        pub(super) static mut taps: [f32; 7];
+        pub(super) static mut limit: u32;
+        pub(super) static mut hits: u32;
+        pub(super) static flags: [bool; 4];
+        #[name("wide")]
+        pub(super) static mut WIDE: [Eight; 1];
+        #[name("_ZZ3useE5calls")]
+        pub(super) static mut CALLS: u64;
+        #[name("_ZZ3useE4gone")]
+        pub(super) static mut GONE: u32;
+    }
+
+    /// Aligned to more than the source does.
+    #[derive(Clone, Copy, KernelArg)]
+    #[repr(C, align(32))]
+    pub(super) struct Eight {
+        pub(super) all: [f32; 8],
     }
 }
 
@@ -164,6 +237,76 @@ fn differences_name_the_field() {
     }
     assert!(said.contains("witnesses/compiler.rs:"), "{said}");
     assert!(!said.contains("`y`, of `drift`"), "{said}");
+}
+
+#[test]
+fn right_variables_hold() {
+    use right::*;
+    gridcall::verify!(
+        taps, windows, limit, hits, marks, WIDE, NARROW, ramp, HIDDEN, bytes, CALLS
+    );
+}
+
+fn differences(verify: impl FnOnce() + std::panic::UnwindSafe) -> Vec<String> {
+    let said = catch_unwind(verify).unwrap_err();
+    let said = said.downcast_ref::<String>().unwrap();
+    let (first, lines) = said.split_once('\n').unwrap();
+    assert_eq!(first, "declarations differ from their CUDA source:");
+    let line = |line: &str| {
+        let (place, line) = line.split_once(": ").unwrap();
+        assert!(place.contains("witnesses/compiler.rs:"), "{place}");
+        line.to_owned()
+    };
+    lines.lines().map(line).collect()
+}
+
+#[test]
+fn differences_of_variables_name_their_types() {
+    if !gridcall::__private::has_compiler() {
+        println!("not run, as there is no CUDA compiler");
+        return;
+    }
+    use wrong::*;
+    let said = differences(|| {
+        gridcall::verify!(taps, windows, limit, marks, WIDE, ramp, HIDDEN, bytes);
+    });
+    let expected = [
+        "`taps` is `[u32; 5]`, but the source declares `real[5]`",
+        "`windows` is `[Window; 2]`: field `gain` is at offset 0, but its offset in the source is `4`",
+        "`windows` is `[Window; 2]`: field `first` is at offset 4, but its offset in the source is `0`",
+        "`limit` is `i32`, but the source declares `count_t`",
+        "`marks` is `[u8; 4]`, but the source declares `bool[4]`",
+        "`WIDE` is `[Int4; 2]`, but the source declares `real[8]`",
+        "`ramp` is `static mut`, but it never changes in the source, which declares `const real[3]`",
+        "`HIDDEN` is `[i32; 3]`, but the source declares `real[3]`",
+        "`bytes` is `[i8; 8]`, but the source declares `unsigned char[8]`",
+    ];
+    assert_eq!(said, expected, "{said:#?}");
+}
+
+#[test]
+fn a_source_that_has_changed_is_told() {
+    if !gridcall::__private::has_compiler() {
+        println!("not run, as there is no CUDA compiler");
+        return;
+    }
+    use stale::*;
+    let said = differences(|| {
+        gridcall::verify!(taps, limit, hits, flags, WIDE, CALLS, GONE);
+    });
+    let expected = [
+        "`flags` is `flags` of the source, but the compiler says `identifier \"flags\" is undefined`",
+        "`taps` is `[f32; 7]`, of 28 bytes, but its bytes in the source are `20`",
+        "`WIDE` is `[Eight; 1]`: field `all`, but the struct in the source has no such field",
+        "`WIDE` is `[Eight; 1]`, aligned to 32 bytes, but the source aligns it to `16`",
+        "`limit` is `limit` in `.global` at witnesses/stale.ptx:16, but the source now puts it in `.const`: \
+         compile the PTX again",
+        "`CALLS` is `_ZZ3useE5calls` in `.global` at witnesses/stale.ptx:21, but the source now declares it \
+         `.global .u32`: compile the PTX again",
+        "`GONE` is `_ZZ3useE4gone` in `.global` at witnesses/stale.ptx:22, but the source now gives no such \
+         variable: compile the PTX again",
+    ];
+    assert_eq!(said, expected, "{said:#?}");
 }
 
 /// Every spelling of a parameter, by the compiler itself.

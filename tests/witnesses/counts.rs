@@ -3,7 +3,7 @@
 
 use std::panic::catch_unwind;
 
-use gridcall::__private::{Cpp, Declaration, Needs, Param};
+use gridcall::__private::{AnyDeclaration, Cpp, Declaration, Needs, Param};
 
 /// The parameter `v` of each kernel that takes a scalar or an array of scalars, by the name of its
 /// kind.
@@ -60,9 +60,9 @@ fn param(name: &'static str, shown: &'static str) -> Param {
 }
 
 /// Declares a kernel; `line` tells it from the others in what is said.
-fn declare(kernel: String, params: Vec<Param>, line: u32) -> &'static Declaration {
+fn declare(kernel: String, params: Vec<Param>, line: u32) -> AnyDeclaration {
     let kernel: &'static str = kernel.leak();
-    Box::leak(Box::new(Declaration {
+    AnyDeclaration::Kernel(Box::leak(Box::new(Declaration {
         kernel,
         entry: kernel,
         variants: &[],
@@ -81,7 +81,7 @@ fn declare(kernel: String, params: Vec<Param>, line: u32) -> &'static Declaratio
             instance: None,
         },
         statics_mut: &[],
-    }))
+    })))
 }
 
 /// A scalar of another width, class and sign.
@@ -140,7 +140,7 @@ fn every_mistake_is_contradicted_by_the_compiler() {
         println!("not run, as there is no CUDA compiler");
         return;
     }
-    let right: Vec<&Declaration> = SPELLINGS
+    let right: Vec<AnyDeclaration> = SPELLINGS
         .iter()
         .flat_map(|(spelling, shown)| ["c", "m"].map(|mark| (format!("{mark}_{spelling}"), *shown)))
         .map(|(kernel, shown)| {

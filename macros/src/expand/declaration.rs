@@ -180,10 +180,7 @@ impl Subject<'_> {
             return quote_spanned! {ours()=> #krate::__private::Needs::NONE };
         }
         let (cluster, required) = (dims(cluster), dims(required));
-        let most = match most.map(plain) {
-            Some(most) => quote_spanned! {ours()=> ::core::option::Option::Some(#most) },
-            None => quote_spanned! {ours()=> ::core::option::Option::None },
-        };
+        let most = option(most.map(plain));
         quote_spanned! {ours()=>
             #krate::__private::Needs {
                 cooperative: #cooperative,
@@ -286,10 +283,6 @@ impl Subject<'_> {
 
     fn cpp(&self) -> TokenStream {
         let krate = self.krate;
-        let option = |text: Option<&String>| match text {
-            Some(text) => quote_spanned! {ours()=> ::core::option::Option::Some(#text) },
-            None => quote_spanned! {ours()=> ::core::option::Option::None },
-        };
         let entry = self.entry_name();
         let name = self.heard.cpp.as_ref().map_or(&entry, |(name, _)| name);
         let params = option(
@@ -299,15 +292,10 @@ impl Subject<'_> {
                 .and_then(|(_, params)| params.as_ref()),
         );
         let source = option(self.heard.source.as_ref());
-        let instance = match self.instance {
-            Some(ty) => {
-                let (shown, layout) = (describe::ty(ty), self.layout_of(ty));
-                quote_spanned! {ours()=>
-                    ::core::option::Option::Some(#krate::__private::Instance { ty: #shown, layout: #layout })
-                }
-            }
-            None => quote_spanned! {ours()=> ::core::option::Option::None },
-        };
+        let instance = option(self.instance.map(|ty| {
+            let (shown, layout) = (describe::ty(ty), self.layout_of(ty));
+            quote_spanned! {ours()=> #krate::__private::Instance { ty: #shown, layout: #layout } }
+        }));
         quote_spanned! {ours()=>
             #krate::__private::Cpp {
                 name: #name, params: #params, source: #source, instance: #instance,
@@ -325,6 +313,13 @@ fn scalar_name(ty: &Type) -> Option<String> {
     is_scalar.then(|| name.replace("size", "64"))
 }
 
+pub(super) fn option<T: ToTokens>(value: Option<T>) -> TokenStream {
+    match value {
+        Some(value) => quote_spanned! {ours()=> ::core::option::Option::Some(#value) },
+        None => quote_spanned! {ours()=> ::core::option::Option::None },
+    }
+}
+
 fn dims(dims: Option<[u32; 3]>) -> TokenStream {
     match dims.map(|dims| dims.map(plain)) {
         Some([x, y, z]) => quote_spanned! {ours()=> ::core::option::Option::Some([#x, #y, #z]) },
@@ -332,8 +327,8 @@ fn dims(dims: Option<[u32; 3]>) -> TokenStream {
     }
 }
 
-/// The line of the declaration; outside of a compiler there is none.
-fn line(span: Span) -> u32 {
+/// The line of a declaration; outside of a compiler there is none.
+pub(super) fn line(span: Span) -> u32 {
     if proc_macro::is_available() {
         u32::try_from(span.unwrap().line()).unwrap_or(0)
     } else {

@@ -5,11 +5,13 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::{Ident, Path, Type};
 
+use super::declaration::{line, option};
 use super::signature::visibility;
 use super::{Items, image_name, plain};
-use crate::artifact::Artifact;
+use crate::artifact::{Artifact, Place};
 use crate::describe;
 use crate::kernel::unraw;
+use crate::mangled;
 use crate::span::{at, located, ours};
 use crate::statics::Static;
 use crate::symbol;
@@ -27,6 +29,7 @@ pub(crate) fn symbol(
     krate: &Path,
     declared: &Static,
     variables: &[(&Artifact, &ptx::Variable)],
+    source: Option<&Place>,
     later: bool,
 ) -> Items {
     let ident = &declared.ident;
@@ -39,18 +42,31 @@ pub(crate) fn symbol(
         describe::ty(&declared.ty),
     );
     let mutable = declared.mutability.is_some();
-    let images = variables.iter().enumerate().map(|(number, (_, variable))| {
-        let (image, symbol) = (image_name(number), variable.name());
-        quote_spanned! {ours()=> (&#image, #symbol) }
-    });
+    let variant = |number, symbol: &str, line: u32, space: &str| {
+        let (image, line) = (image_name(number), plain(line));
+        quote_spanned! {ours()=>
+            #krate::__private::Variable { image: &#image, symbol: #symbol, line: #line, space: #space },
+        }
+    };
     let images: TokenStream = match (later, variables) {
         // The file that is not there.
-        (false, []) => {
-            let image = image_name(0);
-            quote_spanned! {ours()=> (&#image, #symbol) }
-        }
-        _ => quote_spanned! {ours()=> #(#images),* },
+        (false, []) => variant(0, &symbol, 0, ""),
+        _ => variables
+            .iter()
+            .enumerate()
+            .map(|(number, (_, one))| {
+                variant(
+                    number,
+                    one.name(),
+                    one.position().line,
+                    &one.space().to_string(),
+                )
+            })
+            .collect(),
     };
+    let cpp = option(mangled::variable_path(&symbol));
+    let cuda = option(source.map(|place| place.shown.clone()));
+    let line = plain(line(ident.span()));
     let layout = layout(krate, declared, variables);
     let (ty, element) = (&declared.ty, declared.element());
     let functions = functions(krate, declared);
@@ -84,6 +100,10 @@ pub(crate) fn symbol(
                         name: #name,
                         symbol: #symbol,
                         variants: &[#images],
+                        cpp: #cpp,
+                        source: #cuda,
+                        file: ::core::file!(),
+                        line: #line,
                         ty: #shown,
                         layout: #layout,
                         mutable: #mutable,

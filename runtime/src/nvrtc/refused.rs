@@ -1,11 +1,9 @@
 //! Why did the compiler refuse a program: for its source, or for what is declared of it?
 
-use std::slice;
-
 use super::{CompileError, CompileErrorKind, with_claims};
 use crate::{
     libnvrtc::{LibNvrtc, Unit},
-    verify::{self, Compared, Named},
+    verify::{self, Compared, Named, Subject},
 };
 
 /// Why the compiler refused the unit: `user` is of it the user's own source and name expressions,
@@ -60,7 +58,7 @@ fn why(
             let kernel = kernel.name.clone();
             return Ok(CompileErrorKind::NoKernel { name, kernel, log }.into());
         }
-        let compared = verify::compare(slice::from_ref(kernel), |claims| {
+        let compared = verify::compare(&[Subject::Kernel(kernel.clone())], |claims| {
             compile(&with_claims(source, claims), &[])
         })?;
         match compared {

@@ -41,7 +41,7 @@ impl SymbolCell {
         }
     }
 
-    pub(super) fn declaration(&self) -> &'static StaticDeclaration {
+    pub(crate) fn declaration(&self) -> &'static StaticDeclaration {
         self.declaration
     }
 

@@ -9,16 +9,18 @@ use std::{
 
 use crate::libnvrtc::{self, Failed, LibNvrtc, Unit, toolkits};
 
-/// Compiles a text whose includes lie in `folder`; none if it compiles, else what the compiler
-/// says.
+/// The PTX of a text that compiles, else what the compiler says.
+pub(super) type Said = Result<String, String>;
+
+/// Compiles a text whose includes lie in `folder`.
 ///
 /// NVRTC knows no host headers, so what it cannot find nvcc is asked for as well.
-pub(super) fn compile(text: &str, folder: &Path) -> Result<Option<String>, String> {
+pub(super) fn compile(text: &str, folder: &Path) -> Result<Said, String> {
     let by_nvrtc = LibNvrtc::open()
         .ok()
         .map(|nvrtc| by_nvrtc(nvrtc, text, folder));
     match (by_nvrtc, nvcc()) {
-        (Some(Ok(Some(log))), Some(nvcc))
+        (Some(Ok(Err(log))), Some(nvcc))
             if log.contains("could not open source file") || log.contains("nvrtc: error") =>
         {
             by_nvcc(&nvcc, text, folder)
@@ -38,7 +40,7 @@ pub(super) fn is_found() -> bool {
     LibNvrtc::open().is_ok() || nvcc().is_some()
 }
 
-fn by_nvrtc(nvrtc: &LibNvrtc, text: &str, folder: &Path) -> Result<Option<String>, String> {
+fn by_nvrtc(nvrtc: &LibNvrtc, text: &str, folder: &Path) -> Result<Said, String> {
     let mut options = vec!["--std=c++17".into(), "--device-int128".into()];
     options.push(libnvrtc::include_path(folder));
     options.extend(
@@ -57,8 +59,11 @@ fn by_nvrtc(nvrtc: &LibNvrtc, text: &str, folder: &Path) -> Result<Option<String
         name_expressions: &[],
     };
     let said = nvrtc.compile(&unit).and_then(|program| {
-        let log = (!program.succeeded()).then(|| program.log());
-        log.transpose()
+        Ok(if program.succeeded() {
+            Ok(program.ptx()?)
+        } else {
+            Err(program.log()?)
+        })
     });
     said.map_err(|Failed { call, code }| format!("{call} failed: {code}"))
 }
@@ -79,10 +84,10 @@ fn nvcc() -> Option<PathBuf> {
     on_path.chain(in_toolkit).find(|path| path.is_file())
 }
 
-fn by_nvcc(nvcc: &Path, text: &str, folder: &Path) -> Result<Option<String>, String> {
-    let files = Files::new().map_err(|error| format!("cannot write a temporary file: {error}"))?;
-    fs::write(&files.source, text)
-        .map_err(|error| format!("cannot write a temporary file: {error}"))?;
+fn by_nvcc(nvcc: &Path, text: &str, folder: &Path) -> Result<Said, String> {
+    let no_file = |error| format!("cannot write a temporary file: {error}");
+    let files = Files::new().map_err(no_file)?;
+    fs::write(&files.source, text).map_err(no_file)?;
     let output = Command::new(nvcc)
         .args(["-std=c++17", "-ptx", "-I"])
         .arg(folder)
@@ -92,10 +97,13 @@ fn by_nvcc(nvcc: &Path, text: &str, folder: &Path) -> Result<Option<String>, Str
         .output()
         .map_err(|error| format!("cannot run {}: {error}", nvcc.display()))?;
     if output.status.success() {
-        return Ok(None);
+        let ptx = fs::read_to_string(&files.output);
+        return ptx
+            .map(Ok)
+            .map_err(|error| format!("cannot read what {} wrote: {error}", nvcc.display()));
     }
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ok(Some(said(&output.stderr) + &said(&output.stdout)))
+    Ok(Err(said(&output.stderr) + &said(&output.stdout)))
 }
 
 /// Files that are removed again.

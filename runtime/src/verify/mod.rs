@@ -1,12 +1,14 @@
-//! The CUDA compiler as a witness: compiles the source of declared kernels with assertions about
-//! them.
+//! The CUDA compiler as a witness: compiles the source of declared kernels and variables with
+//! assertions about them.
 //!
 //! Takes declarations; writes C++ that holds what they claim (`source`), has a compiler that is
-//! found on the machine compile it (`compiler`), and reads what it says (`log`).
+//! found on the machine compile it (`compiler`), and reads what it says (`log`). Where a variable
+//! lies no C++ can say: that is compared in the PTX (`variable`).
 
 mod compiler;
 mod log;
 mod source;
+mod variable;
 
 use std::{
     collections::BTreeMap,
@@ -15,13 +17,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{declaration::Declaration, kernel::Declared};
+use crate::{
+    declaration::{Declaration, StaticDeclaration},
+    kernel::Declared,
+    symbol::DeclaredSymbol,
+};
 
-pub(crate) use source::Named;
+pub(crate) use source::{Named, Subject};
 
-/// Compares declared kernels with their CUDA source by the CUDA compiler, in a test.
+/// Compares declared kernels and variables with their CUDA source by the CUDA compiler, in a test.
 ///
-/// One line in a test, for kernels declared with `cuda = "path"`:
+/// One line in a test, for those declared with `cuda = "path"`:
 ///
 /// ```no_run
 /// use gridcall::{KernelArg, kernel};
@@ -33,18 +39,25 @@ pub(crate) use source::Named;
 /// #[kernel(ptx = "../kernels/structs.ptx", cuda = "../kernels/structs.cu")]
 /// unsafe fn julia(out: &mut [u32], g: Grid);
 ///
+/// #[kernel(ptx = "../kernels/symbols.ptx", cuda = "../kernels/symbols.cu")]
+/// unsafe extern "C" {
+///     static mut taps: [f32; 5];
+/// }
+///
 /// # #[cfg(test)]
 /// #[test]
 /// fn declarations_are_those_of_the_source() {
-///     gridcall::verify!(julia);
+///     gridcall::verify!(julia, taps);
 /// }
-/// # fn main() { gridcall::verify!(julia); }
+/// # fn main() { gridcall::verify!(julia, taps); }
 /// ```
 ///
 /// The source is compiled with an assertion for the type of each parameter, and for the size, the
 /// alignment and the place of each field of every struct that implements
 /// [`KernelArg`](crate::KernelArg), also within arrays and other structs. What differs fails the
-/// test, with the kernel, the parameter and the field.
+/// test, with the kernel, the parameter and the field. Of a variable the type, the size, the
+/// alignment and the `const` are compared likewise; and that the source still puts a variable of its
+/// name into the state space (`.const`, `.global`) that it has in the PTX of the declaration.
 ///
 /// The compiler is NVRTC (`libnvrtc`, where the system finds it, in `CUDA_PATH` or `CUDA_HOME`, or
 /// as `GRIDCALL_NVRTC` says) or `nvcc` (on `PATH`, in `CUDA_PATH` or `CUDA_HOME`, or as `NVCC`
@@ -57,18 +70,58 @@ pub(crate) use source::Named;
 /// If a declaration differs from the source, or the source cannot be compiled.
 #[macro_export]
 macro_rules! verify {
-    ($($kernel:ty),+ $(,)?) => {
+    ($($declared:ty),+ $(,)?) => {
         $crate::__private::verify(
             ::core::env!("CARGO_MANIFEST_DIR"),
-            &[$($crate::__private::declaration::<$kernel>()),+],
+            &[$($crate::__private::declaration::<$declared, _>()),+],
         )
     };
 }
 
-/// The declaration of a kernel, by the struct that stands for it.
+/// A declaration of either kind.
+#[derive(Clone, Copy, Debug)]
+pub enum AnyDeclaration {
+    /// A kernel's.
+    Kernel(&'static Declaration),
+    /// A variable's.
+    Static(&'static StaticDeclaration),
+}
+
+/// What `verify!` compares. `Kind` keeps the two kinds apart, and is found by the compiler.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not one declared kernel or variable",
+    label = "not a kernel or a variable",
+    note = "`verify!` takes no kernel that is declared for several types"
+)]
+pub trait Verified<Kind> {
+    /// The declaration.
+    fn declaration() -> AnyDeclaration;
+}
+
+/// The kind of kernels.
+#[derive(Debug)]
+pub enum OfKernel {}
+
+/// The kind of variables.
+#[derive(Debug)]
+pub enum OfStatic {}
+
+impl<D: Declared> Verified<OfKernel> for D {
+    fn declaration() -> AnyDeclaration {
+        AnyDeclaration::Kernel(D::cell().declaration())
+    }
+}
+
+impl<D: DeclaredSymbol> Verified<OfStatic> for D {
+    fn declaration() -> AnyDeclaration {
+        AnyDeclaration::Static(D::cell().declaration())
+    }
+}
+
+/// The declaration of a kernel or a variable, by the type that stands for it.
 #[must_use]
-pub fn declaration<D: Declared>() -> &'static Declaration {
-    D::cell().declaration()
+pub fn declaration<D: Verified<Kind>, Kind>() -> AnyDeclaration {
+    D::declaration()
 }
 
 /// Whether a CUDA compiler is found.
@@ -83,7 +136,7 @@ pub fn has_compiler() -> bool {
 ///
 /// If a claim does not hold.
 #[track_caller]
-pub fn verify(manifest_dir: &str, declarations: &[&'static Declaration]) {
+pub fn verify(manifest_dir: &str, declarations: &[AnyDeclaration]) {
     match check(Path::new(manifest_dir), declarations) {
         Ok(Outcome::Verified) => {}
         Ok(Outcome::Skipped(why)) if is_required() => panic!("gridcall::verify!: {why}"),
@@ -105,15 +158,18 @@ fn is_required() -> bool {
     std::env::var_os("GRIDCALL_VERIFY").is_some_and(|value| value == "require")
 }
 
-fn check(root: &Path, declarations: &[&'static Declaration]) -> Result<Outcome, String> {
-    let mut by_source: BTreeMap<PathBuf, Vec<&'static Declaration>> = BTreeMap::new();
-    for declaration in declarations {
-        let Some(source) = declaration.cpp.source else {
-            let &&Declaration {
-                kernel, file, line, ..
-            } = declaration;
+fn check(root: &Path, declarations: &[AnyDeclaration]) -> Result<Outcome, String> {
+    let mut by_source: BTreeMap<PathBuf, Vec<AnyDeclaration>> = BTreeMap::new();
+    for &declaration in declarations {
+        let (source, name, file, line) = match declaration {
+            AnyDeclaration::Kernel(kernel) => {
+                (kernel.cpp.source, kernel.kernel, kernel.file, kernel.line)
+            }
+            AnyDeclaration::Static(one) => (one.source, one.name, one.file, one.line),
+        };
+        let Some(source) = source else {
             return Err(format!(
-                "`{kernel}`, declared at {file}:{line}, names no CUDA source to compile: write \
+                "`{name}`, declared at {file}:{line}, names no CUDA source to compile: write \
                  `#[kernel(.., cuda = \"path\")]`"
             ));
         };
@@ -144,30 +200,45 @@ enum Checked {
     NoCompiler(String),
 }
 
-fn check_source(path: &Path, declarations: &[&Declaration]) -> Result<Checked, String> {
+fn check_source(path: &Path, declarations: &[AnyDeclaration]) -> Result<Checked, String> {
     if !path.is_file() {
         return Err(format!("there is no {}", path.display()));
     }
     let folder = path.parent().unwrap_or(Path::new("."));
-    let kernels: Vec<Named<'_>> = declarations
+    let subjects: Vec<Subject<'_>> = declarations
         .iter()
-        .map(|declaration| Named {
-            declaration,
-            name: declaration.cpp.name.to_owned(),
+        .map(|&declaration| match declaration {
+            AnyDeclaration::Kernel(declaration) => Subject::Kernel(Named {
+                declaration,
+                name: declaration.cpp.name.to_owned(),
+            }),
+            AnyDeclaration::Static(declaration) => Subject::Variable(declaration),
         })
         .collect();
-    let compared = compare(&kernels, |claims| {
-        let text = format!("#include \"{}\"{claims}", path.display());
+    let compile = |claims: &str| {
+        let text = format!("#include \"{}\"\n{claims}", path.display());
         compiler::compile(&text, folder)
+    };
+    let refused = |log| Err(format!("{} does not compile:\n{log}", path.display()));
+    let mut differences = match compare(&subjects, |claims| Ok(compile(claims)?.err())) {
+        Ok(Compared::Same) => String::new(),
+        Ok(Compared::Differ(differences)) => differences,
+        Ok(Compared::Unreadable(log)) => return refused(log),
+        Err(why) => return Ok(Checked::NoCompiler(why)),
+    };
+    let variables = subjects.iter().filter_map(|subject| match subject {
+        Subject::Variable(declaration) => Some(*declaration),
+        Subject::Kernel(_) => None,
     });
-    match compared {
-        Ok(Compared::Same) => Ok(Checked::Differences(String::new())),
-        Ok(Compared::Differ(differences)) => Ok(Checked::Differences(differences)),
-        Ok(Compared::Unreadable(log)) => {
-            Err(format!("{} does not compile:\n{log}", path.display()))
+    let variables: Vec<&StaticDeclaration> = variables.collect();
+    if !variables.is_empty() {
+        match compile("") {
+            Ok(Ok(ptx)) => variable::compare(&variables, &ptx, path, &mut differences)?,
+            Ok(Err(log)) => return refused(log),
+            Err(why) => return Ok(Checked::NoCompiler(why)),
         }
-        Err(why) => Ok(Checked::NoCompiler(why)),
     }
+    Ok(Checked::Differences(differences))
 }
 
 /// What a compiler thinks of declarations.
@@ -182,17 +253,22 @@ pub(crate) enum Compared {
 /// Has `compile` compile the source with claims behind it, which are given; it answers the log if
 /// that does not compile.
 pub(crate) fn compare<E>(
-    kernels: &[Named<'_>],
+    subjects: &[Subject<'_>],
     mut compile: impl FnMut(&str) -> Result<Option<String>, E>,
 ) -> Result<Compared, E> {
-    let mut rest = kernels.to_vec();
+    let mut rest = subjects.to_vec();
     let mut differences = String::new();
     loop {
         let claims = source::claims(&rest);
         let Some(log) = compile(&claims.text)? else {
             break;
         };
-        let failed = log::failed(&log);
+        let mut failed = log::undeclared(&log);
+        let by = |claim: usize| claims.claims.get(claim).map(|one| one.declaration);
+        let not_there: Vec<_> = failed.iter().map(|failure| by(failure.claim)).collect();
+        // What is not there has no type to be wrong.
+        let others = log::failed(&log).into_iter();
+        failed.extend(others.filter(|failure| !not_there.contains(&by(failure.claim))));
         if failed.is_empty() || log::has_others(&log) {
             return Ok(Compared::Unreadable(log));
         }
@@ -226,5 +302,6 @@ pub(crate) fn compare<E>(
 /// The claims as text, to stand behind a source.
 #[cfg(feature = "nvrtc")]
 pub(crate) fn claims(kernels: &[Named<'_>]) -> String {
-    source::claims(kernels).text
+    let kernels: Vec<_> = kernels.iter().cloned().map(Subject::Kernel).collect();
+    source::claims(&kernels).text
 }

@@ -6,15 +6,23 @@
 use std::fmt::Write;
 
 use crate::{
-    declaration::{Declaration, Param, Pass},
+    declaration::{Declaration, Param, Pass, StaticDeclaration},
     layout::{ArgLayout, Field},
     signature::Signature,
+    verify::log::DECLARES,
 };
 
 /// A text to stand behind the source, and what its claims say.
 pub(super) struct Claims {
     pub(super) text: String,
     pub(super) claims: Vec<Claim>,
+}
+
+/// What makes claims.
+#[derive(Clone)]
+pub(crate) enum Subject<'a> {
+    Kernel(Named<'a>),
+    Variable(&'a StaticDeclaration),
 }
 
 /// A declaration, and its kernel's name in C++.
@@ -47,6 +55,9 @@ pub(super) struct Claim {
 }
 
 const NO_FIELD: &str = "the struct in the source has no such field";
+
+/// In front of what the compiler says.
+const SAYS: &str = "the compiler says";
 
 impl Claim {
     pub(super) fn said(&self, actual: Option<&str>) -> String {
@@ -82,6 +93,11 @@ template <bool... More> struct any<false, More...> : any<More...> {};
 template <class T> struct is_const { static constexpr bool value = false; };
 template <class T> struct is_const<const T> { static constexpr bool value = true; };
 template <class T> struct is_const<const volatile T> { static constexpr bool value = true; };
+template <class F> struct variable_of;
+template <class T> struct variable_of<T& ()> { typedef T type; };
+template <class T> struct any_const : is_const<T> {};
+template <class T> struct any_const<T[]> : any_const<T> {};
+template <class T, count N> struct any_const<T[N]> : any_const<T> {};
 template <int I, class F> struct param;
 template <class H, class... T> struct param<0, void (*)(H, T...)> : plain<H> {};
 template <int I, class H, class... T>
@@ -126,6 +142,12 @@ template <class T> struct accepts<T*, address, false> { static constexpr bool va
 template <count Claim, count Actual, count Expected> struct equal {
     static_assert(Actual == Expected, \"gridcall\");
 };
+template <count Claim, count Actual, count Expected> struct at_least {
+    static_assert(Actual >= Expected, \"gridcall\");
+};
+template <count Claim, class Actual> struct changeable {
+    static_assert(!any_const<Actual>::value, \"gridcall\");
+};
 template <count Claim, class Actual, class... Accepted> struct type {
     static_assert(any<accepts<typename element<Actual>::type, Accepted>::value...>::value, \"gridcall\");
 };
@@ -135,6 +157,12 @@ template <count Claim, class Actual, class... Accepted> struct elements {
     typedef typename element<T>::type E;
     static_assert(any<is_void, accepts<E, Accepted>::value...,
         same<typename component<E>::type, Accepted>::value...>::value, \"gridcall\");
+};
+// A vector is laid out as an array of what it consists of, and that as a vector.
+template <count Claim, class Actual, class... Accepted> struct variable {
+    typedef typename element<Actual>::type E;
+    static_assert(any<accepts<E, Accepted>::value..., same<typename component<E>::type, Accepted>::value...,
+        same<E, typename component<Accepted>::type>::value...>::value, \"gridcall\");
 };
 template <count Claim, class Actual> struct array {
     static_assert(pointee<Actual>::value, \"gridcall\");
@@ -175,17 +203,20 @@ typedef nothing e5m2_type;
 }
 ";
 
-/// The text that compiles behind a source if the declarations are those of its kernels.
-pub(super) fn claims(kernels: &[Named<'_>]) -> Claims {
+/// The text that compiles behind a source if the declarations are those of its kernels and variables.
+pub(super) fn claims(subjects: &[Subject<'_>]) -> Claims {
     let mut writer = Writer {
         declaration: 0,
         text: TEMPLATES.to_owned(),
         claims: Vec::new(),
         fields: 0,
     };
-    for (number, kernel) in kernels.iter().enumerate() {
+    for (number, subject) in subjects.iter().enumerate() {
         writer.declaration = number;
-        writer.kernel(number, kernel);
+        match subject {
+            Subject::Kernel(named) => writer.kernel(number, named),
+            Subject::Variable(declaration) => writer.variable(number, declaration),
+        }
     }
     Claims {
         text: writer.text,
@@ -249,6 +280,63 @@ impl Writer {
                 param.name, param.ty
             );
             self.param(&subject, param, &ty);
+        }
+    }
+
+    /// One of a function is known to the PTX alone.
+    fn variable(&mut self, number: usize, declaration: &StaticDeclaration) {
+        let &StaticDeclaration {
+            name,
+            cpp: Some(cpp),
+            ty: declared,
+            layout,
+            mutable,
+            file,
+            line,
+            ..
+        } = declaration
+        else {
+            return;
+        };
+        let place = format!("{file}:{line}");
+        let claim = self.claim(format!("{place}: `{name}` is `{cpp}` of the source"), SAYS);
+        let _ = writeln!(
+            self.text,
+            "#line {} \"{DECLARES}\"\n\
+             __device__ decltype(({cpp})) gridcall_variable_{number}(); \
+             enum {{ gridcall_align_{number} = __alignof__({cpp}) }};\n\
+             #line 1 \"gridcall_claims\"",
+            claim + 1
+        );
+        // Of a `typedef` messages would tell the name.
+        let ty =
+            format!("gridcall_verify::variable_of<decltype(gridcall_variable_{number})>::type");
+        let subject = format!("{place}: `{name}` is `{declared}`");
+        if layout.fields.is_empty() {
+            let claim = self.claim(subject.clone(), "the source declares");
+            if let Some(accepted) = accepted(layout.kind) {
+                self.instance("variable", &format!("{claim}, {ty}, {accepted}"));
+            }
+            self.size(&subject, &ty, layout.size);
+        } else {
+            self.size(&subject, &ty, layout.size);
+            let element = format!("gridcall_verify::element<{ty}>::type");
+            for field in layout.fields {
+                self.field(&subject, field, &element);
+            }
+        }
+        let claim = self.claim(
+            format!("{subject}, aligned to {} bytes", layout.align),
+            "the source aligns it to",
+        );
+        let align = format!("(gridcall_verify::count)gridcall_align_{number}");
+        self.instance("at_least", &format!("{claim}, {align}, {}", layout.align));
+        if mutable {
+            let claim = self.claim(
+                format!("{place}: `{name}` is `static mut`"),
+                "it never changes in the source, which declares",
+            );
+            self.instance("changeable", &format!("{claim}, {ty}"));
         }
     }
 
