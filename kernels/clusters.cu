@@ -39,3 +39,25 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) pair(const int* x, int* y) 
 
 // In clusters of at most four.
 extern "C" __global__ void __launch_bounds__(128, 1, 4) quad(const int* x, int* y) { from_next(x, y); }
+
+// In clusters of two blocks of 64 threads, of which the driver counts the clusters.
+extern "C" __global__ void __block_size__((64, 1, 1), (2, 1, 1)) counted_pair(const int* x, int* y) { from_next(x, y); }
+
+// In clusters of two by two blocks, counted likewise. One more for each block that runs, and where it is: the blocks of the grid and
+// the clusters, along x and y.
+extern "C" __global__ void __block_size__((8, 4, 1), (2, 2, 1)) counted_square(unsigned* runs, unsigned* shape) {
+    if (threadIdx.x + threadIdx.y == 0) {
+        atomicAdd(&runs[blockIdx.y * gridDim.x + blockIdx.x], 1u);
+        shape[0] = gridDim.x;
+        shape[1] = gridDim.y;
+        shape[2] = cg::this_grid().dim_clusters().x;
+        shape[3] = cg::this_grid().dim_clusters().y;
+    }
+}
+
+// Of blocks of 32 threads, which are clusters of one.
+extern "C" __global__ void __block_size__((32, 1, 1)) counted_blocks(unsigned* runs) {
+    if (threadIdx.x == 0) {
+        atomicAdd(&runs[blockIdx.x], 1u);
+    }
+}

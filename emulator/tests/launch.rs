@@ -219,6 +219,42 @@ fn clusters_divide_the_grid() {
     assert_eq!(synchronize(&context), 0);
 }
 
+/// As a driver does (580, H200).
+#[test]
+fn a_kernel_whose_blocks_are_clusters_is_given_clusters() {
+    const INVALID_VALUE: u32 = 1;
+    const INVALID_CLUSTER_SIZE: u32 = 912;
+    let (_device, context) = fresh();
+    let stream = context.default_stream();
+    let ptx = include_str!("../../kernels/clusters.ptx");
+    let counted = load(&context, ptx, "counted_square");
+    let mut runs = stream.alloc_zeros::<u32>(24).unwrap();
+    let mut dims = stream.alloc_zeros::<u32>(4).unwrap();
+    let pointers = [device_pointer(&mut runs), device_pointer(&mut dims)];
+    let run = |grid, block| launch(&context, &counted, shape(grid, block, 0), &pointers);
+    assert_eq!(run((3, 2, 1), (8, 4, 1)), 0);
+    assert_eq!(stream.clone_dtoh(&runs).unwrap(), [1; 24]);
+    assert_eq!(stream.clone_dtoh(&dims).unwrap(), [6, 4, 3, 2]);
+    // One thread stands for the block that is required, and no other does.
+    assert_eq!(run((3, 2, 1), (1, 1, 1)), 0);
+    assert_eq!(stream.clone_dtoh(&runs).unwrap(), [2; 24]);
+    for block in [(8, 1, 1), (8, 8, 1), (32, 1, 1)] {
+        assert_eq!(run((3, 2, 1), block), INVALID_VALUE, "{block:?}");
+    }
+    assert_eq!(run((1, 40_000, 1), (8, 4, 1)), INVALID_VALUE);
+    // Of one that is compiled for clusters otherwise, the grid is one of blocks.
+    let pair = load(&context, ptx, "pair");
+    assert_eq!(
+        launch(
+            &context,
+            &pair,
+            shape((3, 1, 1), (32, 1, 1), 128),
+            &pointers
+        ),
+        INVALID_CLUSTER_SIZE
+    );
+}
+
 #[test]
 fn cooperative_grids_must_fit() {
     let (_device, context) = with(&Config::default().multiprocessors(2));

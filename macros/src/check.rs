@@ -387,15 +387,6 @@ impl<'p> Subject<'_, 'p> {
     fn check_cluster(&self, entry: &ptx::Entry, report: &mut Report) {
         let directives = entry.directives();
         let place = self.place(entry.position());
-        if directives.blocksareclusters() {
-            report.error(
-                self.name_tokens(),
-                format!(
-                    "the kernel at {place} counts clusters where others count blocks (`.blocksareclusters`), \
-                     which is not supported yet: give it `__cluster_dims__` and not `__block_size__`"
-                ),
-            );
-        }
         let Some(cluster) = &self.kernel.cluster else {
             return;
         };

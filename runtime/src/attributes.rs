@@ -347,6 +347,8 @@ pub struct Needs {
     pub required_cluster: Option<[u32; 3]>,
     /// `.explicitcluster`.
     pub explicit_cluster: bool,
+    /// `.blocksareclusters`: the driver takes the grid in clusters of the required size.
+    pub counts_clusters: bool,
     /// `.maxclusterrank`.
     pub max_cluster_rank: Option<u32>,
     /// Whether the code says `griddepcontrol.wait`.
@@ -360,6 +362,7 @@ impl Needs {
         cluster: None,
         required_cluster: None,
         explicit_cluster: false,
+        counts_clusters: false,
         max_cluster_rank: None,
         waits: false,
     };
@@ -370,6 +373,17 @@ impl Needs {
             || self.cluster.is_some()
             || self.required_cluster.is_some()
             || self.explicit_cluster
+    }
+
+    /// A grid as the driver counts it.
+    pub(crate) fn grid_of_driver(&self, blocks: [u32; 3]) -> [c_uint; 3] {
+        match self.required_cluster {
+            // Whole clusters, of one block at least: `examine` saw to that.
+            Some(cluster) if self.counts_clusters => {
+                [0, 1, 2].map(|axis| blocks[axis] / cluster[axis])
+            }
+            _ => blocks,
+        }
     }
 }
 

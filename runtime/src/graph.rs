@@ -630,7 +630,7 @@ fn node_params(
 ) -> KernelNodeParams {
     KernelNodeParams {
         function: kernel.function,
-        grid: dims.grid.into(),
+        grid: kernel.needs.grid_of_driver(dims.grid.into()),
         block: dims.block.into(),
         shared_mem_bytes: dims.shared_mem_bytes,
         params,

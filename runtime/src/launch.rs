@@ -259,7 +259,11 @@ impl<'e> Launch<'e> {
     ///
     /// More than 8 blocks, which not every device can run, are opted in to by the launch itself. A
     /// kernel that is declared `#[cluster(..)]` or compiled with `__cluster_dims__` is always
-    /// launched so.
+    /// launched so; and so is one that is compiled with `__block_size__((..), (..))`, of which CUDA's
+    /// `<<<..>>>` and its driver count the clusters ([`.blocksareclusters`]). A grid of this crate is
+    /// one of blocks for that kernel, too.
+    ///
+    /// [`.blocksareclusters`]: https://docs.nvidia.com/cuda/parallel-thread-execution/#miscellaneous-directives-blocksareclusters
     ///
     /// ```
     /// let launch = gridcall::Launch::new(8, 128).cluster(2);

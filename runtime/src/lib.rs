@@ -139,7 +139,7 @@
 //! | to have | in the declaration | at the launch |
 //! |---|---|---|
 //! | blocks that wait for their whole grid | `#[cooperative]` | [`cooperative`](Launch::cooperative) |
-//! | clusters of blocks | `#[cluster(2)]`, `__cluster_dims__` | [`cluster`](Launch::cluster) |
+//! | clusters of blocks | `#[cluster(2)]`, `__cluster_dims__`, `__block_size__` | [`cluster`](Launch::cluster) |
 //! | a kernel that begins before the one in front ends | | [`programmatic_stream_serialization`](Launch::programmatic_stream_serialization) |
 //! | an event before the kernel ends | | [`launch_completion_event`](Launch::launch_completion_event), [`programmatic_event`](Launch::programmatic_event) |
 //! | a priority, a memory-synchronisation domain | | [`priority`](Launch::priority), [`mem_sync_domain`](Launch::mem_sync_domain) |

@@ -420,6 +420,7 @@ impl Text {
         Needs {
             required_cluster: directives.reqnctapercluster(),
             explicit_cluster: directives.explicitcluster(),
+            counts_clusters: directives.blocksareclusters(),
             max_cluster_rank: directives.maxclusterrank(),
             waits: waits.is_ok_and(|waits| waits.for_dependencies.is_some()),
             ..declared
@@ -429,12 +430,6 @@ impl Text {
 
 fn check_cluster(name: &str, declaration: &Declaration, entry: &ptx::Entry) -> Result<(), String> {
     let (directives, line) = (entry.directives(), entry.position().line);
-    if directives.blocksareclusters() {
-        return Err(format!(
-            "the entry at {name}:{line} counts clusters where others count blocks (`.blocksareclusters`), which is \
-             not supported yet: compile it with `__cluster_dims__`"
-        ));
-    }
     let declared = declaration.needs.cluster;
     if let (Some(declared), Some(required)) = (declared, directives.reqnctapercluster())
         && declared != required

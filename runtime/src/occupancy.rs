@@ -149,7 +149,7 @@ impl Loaded {
         let attributes = attributes.to_sys();
         let config = LaunchConfig {
             // As small a grid as there is.
-            grid: cluster.into(),
+            grid: self.needs.grid_of_driver(cluster.into()),
             block: block.into(),
             shared_mem_bytes,
             stream: ptr::null_mut(),

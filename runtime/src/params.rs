@@ -9,7 +9,7 @@ use crate::{
     attributes::Attributes,
     call::Span,
     driver::{DriverCode, LaunchConfig},
-    launch::Dims,
+    launch::{Dims, Grid},
     load::Loaded,
 };
 
@@ -204,7 +204,7 @@ pub(crate) unsafe fn launch_with(
     let dims = Dims::from_numbers(dims);
     let sys = attributes.to_sys();
     let config = LaunchConfig {
-        grid: dims.grid.into(),
+        grid: kernel.needs.grid_of_driver(dims.grid.into()),
         block: dims.block.into(),
         shared_mem_bytes: dims.shared_mem_bytes,
         stream,
@@ -219,8 +219,13 @@ pub(crate) unsafe fn launch_with(
                 // for all else.
                 unsafe { launch_kernel_ex(&raw const config, kernel.function, params, extra) }
             }
-            // SAFETY: the caller vouches for all of it.
-            _ => unsafe { launch(kernel, dims, stream, params, extra) },
+            _ => {
+                let [x, y, z] = config.grid;
+                let grid = Grid { x, y, z };
+                let dims = Dims { grid, ..dims };
+                // SAFETY: the caller vouches for all of it.
+                unsafe { launch(kernel, dims, stream, params, extra) }
+            }
         }
     };
     with_block(kernel, attributes.take_packed(kernel), bytes, enqueue)

@@ -40,6 +40,9 @@ unsafe extern "C" {
     #[requires(x.len() >= grid.x * block.x, y.len() >= grid.x * block.x)]
     #[requires(shared_mem_bytes >= block.x * 4, block.threads() == block.x, grid.blocks() == grid.x)]
     safe fn pair(x: &[i32], y: &mut [i32]);
+
+    #[requires(runs.len() >= grid.blocks(), shape.len() >= 4)]
+    safe fn counted_square(runs: &mut [u32], shape: &mut [u32]);
 }
 
 #[kernel(ptx = "../kernels/handwritten/explicit_cluster.ptx")]
@@ -309,6 +312,62 @@ fn a_cluster_that_the_kernel_names_needs_no_asking() {
     graph.launch(&stream).unwrap();
     assert_eq!(seen(&graph, y.as_slice()), rung(4, 2));
     assert_eq!(seen(&graph, w.as_slice()), rung(4, 2));
+}
+
+#[test]
+fn a_node_that_counts_clusters_runs_the_blocks_of_its_grid() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.new_stream().unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let new = |len| Buffer::<u32>::zeroed(&stream, len).unwrap();
+    let mut runs = graph.own(new(24)).unwrap();
+    let mut shape = graph.own(new(4)).unwrap();
+    let mut captured = graph.own(new(24)).unwrap();
+    let arguments = counted_square {
+        runs: &mut runs,
+        shape: &mut shape,
+    };
+    let node = graph.add(((6, 4), (8, 4)), arguments).unwrap();
+    // A disabled one is of one cluster.
+    let mut other = graph.own(new(24)).unwrap();
+    let arguments = counted_square {
+        runs: &mut other,
+        shape: &mut shape,
+    };
+    let later = graph.add(cover((0, 0)), arguments).unwrap();
+    let record = |capture: &mut gridcall::Capture<'_, '_>| {
+        let arguments = counted_square {
+            runs: &mut captured,
+            shape: &mut shape,
+        };
+        capture.launch(((2, 2), (8, 4)), arguments).map(drop)
+    };
+    // SAFETY: nothing but a kernel of this crate is enqueued.
+    unsafe { graph.capture(&stream, record) }.unwrap();
+    let mut graph = graph.instantiate().unwrap();
+    graph.launch(&stream).unwrap();
+    let seen = |graph: &gridcall::GraphExec<'_>, y| graph.slice(y).unwrap().to_vec().unwrap();
+    assert_eq!(seen(&graph, runs.as_slice()), [1; 24]);
+    assert_eq!(seen(&graph, other.as_slice()), [0; 24]);
+    let mut first = [0; 24];
+    first[..4].fill(1);
+    assert_eq!(seen(&graph, captured.as_slice()), first);
+    let arguments = counted_square {
+        runs: &mut runs,
+        shape: &mut shape,
+    };
+    graph.update(node, ((2, 2), (8, 4)), arguments).unwrap();
+    let arguments = counted_square {
+        runs: &mut other,
+        shape: &mut shape,
+    };
+    graph.update(later, cover((16, 8)), arguments).unwrap();
+    graph.launch(&stream).unwrap();
+    let mut both = [1; 24];
+    both[..4].fill(2);
+    assert_eq!(seen(&graph, runs.as_slice()), both);
+    assert_eq!(seen(&graph, other.as_slice()), first);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{ptr, sync::Arc};
 use gridcall::{
     AttributeError, Cluster, DevicePointer, DevicePointerMut, Launch, LaunchError, LaunchErrorKind,
     MemSyncDomain, Module, Trigger, cover,
-    cudarc::driver::{CudaContext, CudaEvent, CudaStream, DevicePtrMut, sys},
+    cudarc::driver::{CudaContext, CudaEvent, CudaSlice, CudaStream, DevicePtrMut, sys},
     kernel, stride,
 };
 
@@ -49,6 +49,16 @@ unsafe extern "C" {
     #[requires(x.len() >= grid.x * block.x, y.len() >= grid.x * block.x)]
     #[requires(shared_mem_bytes >= block.x * 4, block.threads() == block.x, grid.blocks() == grid.x)]
     safe fn quad(x: &[i32], y: &mut [i32]);
+
+    #[requires(x.len() >= grid.x * block.x, y.len() >= grid.x * block.x)]
+    #[requires(shared_mem_bytes >= block.x * 4, grid.blocks() == grid.x)]
+    safe fn counted_pair(x: &[i32], y: &mut [i32]);
+
+    #[requires(runs.len() >= grid.blocks(), shape.len() >= 4)]
+    safe fn counted_square(runs: &mut [u32], shape: &mut [u32]);
+
+    #[requires(runs.len() >= grid.x, grid.blocks() == grid.x)]
+    safe fn counted_blocks(runs: &mut [u32]);
 }
 
 #[kernel(ptx = "../kernels/handwritten/explicit_cluster.ptx")]
@@ -108,6 +118,9 @@ mod later {
         #[requires(x.len() >= grid.x * block.x, y.len() >= grid.x * block.x)]
         #[requires(shared_mem_bytes >= block.x * 4, block.threads() == block.x, grid.blocks() == grid.x)]
         pub(super) safe fn pair(x: &[i32], y: &mut [i32]);
+
+        #[requires(runs.len() >= grid.blocks(), shape.len() >= 4)]
+        pub(super) safe fn counted_square(runs: &mut [u32], shape: &mut [u32]);
 
         #[name("pair")]
         #[cluster(4)]
@@ -271,6 +284,95 @@ fn a_kernel_compiled_for_clusters_has_them_unasked() {
         "the launch asks for clusters of (4, 1, 1), the kernel is compiled for (.reqnctapercluster) \
          (2, 1, 1)"
     );
+}
+
+/// Of a kernel with `.blocksareclusters`, the driver takes the clusters of a grid; a launch of ours names its blocks, as always.
+#[test]
+fn a_kernel_that_counts_clusters_runs_the_blocks_of_its_grid() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.default_stream();
+    let ran = |grid: [u32; 2], launch: &dyn Fn(&mut CudaSlice<u32>, &mut CudaSlice<u32>)| {
+        let blocks = (grid[0] * grid[1]) as usize;
+        let mut runs = stream.alloc_zeros::<u32>(blocks + 32).unwrap();
+        let mut shape = stream.alloc_zeros::<u32>(4).unwrap();
+        launch(&mut runs, &mut shape);
+        let runs = stream.clone_dtoh(&runs).unwrap();
+        assert_eq!(runs[..blocks], vec![1; blocks]);
+        assert_eq!(runs[blocks..], [0; 32]);
+        let [x, y] = grid;
+        assert_eq!(stream.clone_dtoh(&shape).unwrap(), [x, y, x / 2, y / 2]);
+    };
+    ran([6, 4], &|runs, shape| {
+        counted_square(&stream, ((6, 4), (8, 4)), runs, shape).unwrap();
+    });
+    ran([6, 4], &|runs, shape| {
+        let launch = Launch::new((6, 4), (8, 4)).cluster((2, 2));
+        counted_square(&stream, launch, runs, shape).unwrap();
+    });
+    // Five by three blocks of 8 x 4 threads, made whole.
+    ran([6, 4], &|runs, shape| {
+        counted_square(&stream, cover((40, 12)), runs, shape).unwrap();
+    });
+    ran([2, 4], &|runs, shape| {
+        let kernel = counted_square::load(&device).unwrap();
+        let prepared = kernel.prepare(&stream, ((2, 4), (8, 4))).unwrap();
+        prepared.launch(counted_square { runs, shape }).unwrap();
+    });
+    ran([2, 4], &|runs, shape| {
+        let ptx = include_str!("../../kernels/clusters.ptx");
+        let module = Module::from_ptx(&device, ptx).unwrap();
+        // SAFETY: the file holds the kernel that is declared.
+        let kernel = unsafe { later::counted_square::load_from(&module) }.unwrap();
+        let arguments = later::counted_square { runs, shape };
+        kernel.launch(&stream, ((2, 4), (8, 4)), arguments).unwrap();
+    });
+
+    let x = stream.clone_htod(&ints(4 * 64)).unwrap();
+    let mut y = stream.alloc_zeros::<i32>(4 * 64).unwrap();
+    let launch = cover(3 * 64).shared::<i32>(64);
+    counted_pair(&stream, launch, &x, &mut y).unwrap();
+    let expected: Vec<i32> = ints(4 * 64).into_iter().map(|i| i ^ 64).collect();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
+
+    let mut runs = stream.alloc_zeros::<u32>(6).unwrap();
+    counted_blocks(&stream, (5, 32), &mut runs).unwrap();
+    assert_eq!(stream.clone_dtoh(&runs).unwrap(), [1, 1, 1, 1, 1, 0]);
+}
+
+#[test]
+fn what_counts_clusters_is_refused_and_described_in_blocks() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.default_stream();
+    let mut runs = stream.alloc_zeros::<u32>(24).unwrap();
+    let mut shape = stream.alloc_zeros::<u32>(4).unwrap();
+    let launch = Launch::new((3, 4), (8, 4));
+    assert_eq!(
+        attribute(counted_square(&stream, launch, &mut runs, &mut shape)),
+        "a grid of (3, 4, 1) is not of whole clusters of (2, 2, 1); make each axis a multiple, or use `cover`, \
+         which does"
+    );
+    assert_eq!(
+        attribute(counted_square(
+            &stream,
+            launch.cluster(2),
+            &mut runs,
+            &mut shape
+        )),
+        "the launch asks for clusters of (2, 1, 1), the kernel is compiled for (.reqnctapercluster) (2, 2, 1)"
+    );
+    // One thread would stand for a whole block to the driver.
+    let error = counted_square(&stream, ((6, 4), 1), &mut runs, &mut shape).unwrap_err();
+    assert!(error.to_string().contains("block"), "{error}");
+    // The contract is about blocks.
+    let error = counted_square(&stream, ((14, 2), (8, 4)), &mut runs, &mut shape).unwrap_err();
+    assert!(error.to_string().contains("grid is (14, 2, 1)"), "{error}");
+    let (runs, shape) = (&mut runs, &mut shape);
+    let described = counted_square { runs, shape }
+        .describe(&stream, ((6, 4), (8, 4)))
+        .unwrap();
+    assert!(described.to_string().contains("(6, 4"), "{described}");
 }
 
 #[test]

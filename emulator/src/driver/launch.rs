@@ -263,12 +263,39 @@ fn check_cluster(
     Ok(cluster)
 }
 
+impl Kernel {
+    /// Turns a shape of clusters, as a launch gives it to a kernel with `.blocksareclusters`, into one
+    /// of blocks. There one thread stands for the block that the kernel requires (H200).
+    fn count_blocks(&self, shape: &mut Shape) {
+        if !self.counts_clusters {
+            return;
+        }
+        let each = self.required_cluster.unwrap_or([1; 3]);
+        for (blocks, each) in shape.grid.iter_mut().zip(each) {
+            *blocks = blocks.saturating_mul(each);
+        }
+        if let (Some(required), [1, 1, 1]) = (self.required_block, shape.block) {
+            shape.block = required;
+        }
+    }
+
+    /// The grid as a launch counts it.
+    pub(crate) fn grid_of_launch(&self, blocks: [u32; 3]) -> [u32; 3] {
+        match self.required_cluster {
+            Some([x, y, z]) if self.counts_clusters => {
+                [blocks[0] / x, blocks[1] / y, blocks[2] / z]
+            }
+            _ => blocks,
+        }
+    }
+}
+
 impl Driver {
     /// Makes the work of a launch, or says why there is none.
     pub(crate) fn prepare(
         &mut self,
         function: usize,
-        shape: Shape,
+        mut shape: Shape,
         arguments: Arguments,
     ) -> Answer<KernelWork> {
         let function = self.resolve_function(function)?;
@@ -279,6 +306,7 @@ impl Driver {
         let config = self.config_of(function)?;
         let device = context.device;
         let name: Arc<str> = kernel.name.as_str().into();
+        kernel.count_blocks(&mut shape);
         let checked = check_shape(kernel, state, config, &shape)
             .and_then(|cluster| Ok((cluster, gather(kernel, arguments)?)));
         let (cluster, (params, packed)) = match checked {

@@ -273,7 +273,9 @@ impl Driver {
         let buffer = shown.buffer.as_ptr().expose_provenance();
         let mut params = KernelParams {
             function: kernel.function,
-            grid: kernel.launch.grid,
+            grid: self
+                .kernel(kernel.function)?
+                .grid_of_launch(kernel.launch.grid),
             block: kernel.launch.block,
             shared: kernel.launch.dynamic_shared,
             array: In::NULL,

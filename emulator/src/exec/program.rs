@@ -53,6 +53,8 @@ pub struct Kernel {
     pub required_block: Option<[u32; 3]>,
     /// `.reqnctapercluster`: the cluster the kernel must be launched with.
     pub required_cluster: Option<[u32; 3]>,
+    /// `.blocksareclusters`: a launch counts clusters in place of blocks.
+    pub counts_clusters: bool,
     /// `.explicitcluster`: the kernel must be launched with a cluster.
     pub explicit_cluster: bool,
     /// `.maxclusterrank`.

@@ -69,6 +69,7 @@ fn finds_a_kernel_however_it_is_qualified() {
         "__global__ void __launch_bounds__(256, 2) k(int n) {}",
         "__launch_bounds__(256) __global__ void k(int n) {}",
         "__global__ __launch_bounds__(MAX(1, 2)) __cluster_dims__(2, 1, 1) void k(int n) {}",
+        "__global__ void __block_size__((64, 1, 1), (2, 1, 1)) k(int n) {}",
         "[[maybe_unused]] __global__ void k(int n) {}",
         "__global__ void __attribute__((used)) k(int n) {}",
         "#define KERNEL extern \"C\" __global__ void\nKERNEL k(int n) {}",

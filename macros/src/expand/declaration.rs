@@ -174,6 +174,7 @@ impl Subject<'_> {
         let cluster = self.kernel.cluster.as_ref().map(|cluster| cluster.dims);
         let required = directives.and_then(ptx::Directives::reqnctapercluster);
         let explicit = directives.is_some_and(ptx::Directives::explicitcluster);
+        let counts = directives.is_some_and(ptx::Directives::blocksareclusters);
         let most = directives.and_then(ptx::Directives::maxclusterrank);
         // Most kernels need nothing, and less code compiles faster.
         if !cooperative && cluster.or(required).is_none() && !explicit && most.is_none() && !waits {
@@ -187,6 +188,7 @@ impl Subject<'_> {
                 cluster: #cluster,
                 required_cluster: #required,
                 explicit_cluster: #explicit,
+                counts_clusters: #counts,
                 max_cluster_rank: #most,
                 waits: #waits,
             }

@@ -595,6 +595,7 @@ fn kernels(
                 max_threads: directives.reqntid().or(directives.maxntid()).map(product),
                 required_block: directives.reqntid(),
                 required_cluster: directives.reqnctapercluster(),
+                counts_clusters: directives.blocksareclusters(),
                 explicit_cluster: directives.explicitcluster(),
                 max_cluster_rank: directives.maxclusterrank(),
                 registers: (function.words + 2 * function.doubles)

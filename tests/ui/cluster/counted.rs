@@ -1,8 +1,0 @@
-use gridcall::kernel;
-
-#[kernel(ptx = "kernels/headers.ptx")]
-unsafe extern "C" {
-    safe fn counted();
-}
-
-fn main() {}
