@@ -338,6 +338,7 @@ impl SysAttribute {
 
 /// What a kernel asks of every launch, by its declaration and its PTX. Made by `#[kernel]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "none has to do with another")]
 pub struct Needs {
     /// `#[cooperative]`.
     pub cooperative: bool,

@@ -17,7 +17,7 @@ use cudarc::driver::{
 use crate::{
     attributes::{Attributes, Cluster, Needs},
     declaration::{Declaration, Image, StaticDeclaration, Touch, Variable, Variant},
-    driver::{Driver, DriverCode, SUCCESS, driver},
+    driver::{Driver, DriverCode, LaunchConfig, SUCCESS, driver},
     error::{GeometryError, LoadError, LoadErrorKind},
     launch::{Block, Dims},
     module::instead,
@@ -709,7 +709,13 @@ fn needs(
     };
     let told = [attribute(11), attribute(12), attribute(13)];
     let told = (!told.contains(&0)).then_some(told);
+    let counts_clusters = match (known.required_cluster, told) {
+        // There is no text that says it.
+        (None, Some(cluster)) => counts_clusters(driver, function, cluster.into()),
+        _ => known.counts_clusters,
+    };
     let needs = Needs {
+        counts_clusters,
         required_cluster: known.required_cluster.or(told),
         explicit_cluster: known.explicit_cluster || attribute(10) != 0,
         ..known
@@ -726,6 +732,36 @@ fn needs(
         }
         _ => Ok(needs),
     }
+}
+
+/// Whether the driver takes the grid of a kernel in clusters of the required size, and not in blocks:
+/// then a grid of one is not too small for a cluster of several blocks (H200). The context must be
+/// current.
+fn counts_clusters(driver: &Driver, function: CUfunction, cluster: Cluster) -> bool {
+    let Some(ask) = driver.occupancy_max_active_clusters else {
+        return false;
+    };
+    if cluster.blocks() == 1 {
+        return false;
+    }
+    /// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`, without which the answer to a larger
+    /// cluster would be the same as to a wrong one. Its launches ask for that, too.
+    const NON_PORTABLE_CLUSTER_SIZE_ALLOWED: c_uint = 14;
+    // SAFETY: the function was loaded just now, and the module that holds it lives.
+    let _ = unsafe { (driver.func_set_attribute)(function, NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) };
+    let config = LaunchConfig {
+        grid: [1; 3],
+        block: [1; 3],
+        shared_mem_bytes: 0,
+        stream: ptr::null_mut(),
+        attributes: ptr::null(),
+        attribute_count: 0,
+    };
+    let mut clusters = 0;
+    // SAFETY: the function is loaded in the context that is current, the configuration has no
+    // attributes, and `clusters` takes the answer.
+    let code = unsafe { ask(&raw mut clusters, function, &raw const config) };
+    code == SUCCESS
 }
 
 /// The blocks for launches of one, two and three axes that name none.

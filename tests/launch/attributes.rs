@@ -16,6 +16,7 @@ use gridcall_emulator::Config;
 
 use crate::{
     kernels::count_threads,
+    modules::cubin,
     support::{Device, say},
 };
 
@@ -338,6 +339,22 @@ fn a_kernel_that_counts_clusters_runs_the_blocks_of_its_grid() {
     let mut runs = stream.alloc_zeros::<u32>(6).unwrap();
     counted_blocks(&stream, (5, 32), &mut runs).unwrap();
     assert_eq!(stream.clone_dtoh(&runs).unwrap(), [1, 1, 1, 1, 1, 0]);
+
+    // Of a cubin nothing can be read: the driver tells.
+    let image = cubin(&device, include_str!("../../kernels/clusters.ptx"));
+    if !image.starts_with(b"\x7fELF") {
+        println!("not run, as this driver's linker makes no cubin");
+        return;
+    }
+    ran([2, 4], &|runs, shape| {
+        // SAFETY: the driver made the image.
+        let module = unsafe { Module::from_image(&device, &image) }.unwrap();
+        // SAFETY: the file holds the kernel that is declared.
+        let kernel = unsafe { later::counted_square::load_from(&module) }.unwrap();
+        let arguments = later::counted_square { runs, shape };
+        let launch = Launch::new((2, 4), (8, 4));
+        kernel.launch(&stream, launch, arguments).unwrap();
+    });
 }
 
 #[test]

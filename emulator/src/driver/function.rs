@@ -128,7 +128,7 @@ impl Driver {
             7 => 0,
             8 => small(function.max_dynamic_shared),
             9 => function.carveout,
-            10 => i32::from(kernel.explicit_cluster || kernel.required_cluster.is_some()),
+            10 => i32::from(kernel.explicit_cluster),
             11..=13 => small(cluster[attribute as usize - 11]),
             14 => i32::from(function.non_portable_cluster),
             15 => function.cluster_policy,

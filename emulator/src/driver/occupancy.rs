@@ -180,7 +180,16 @@ driver_api! {
     fn cuOccupancyMaxActiveClusters(call, clusters: Out<i32>, function: usize, config: In<LaunchConfig>) {
         let function = call.resolve_function(function)?;
         let config = config.get()?;
-        let cluster = config.shape()?.cluster.or(call.kernel(function)?.required_cluster);
+        let kernel = call.kernel(function)?;
+        let (asked, required) = (config.shape()?.cluster, kernel.required_cluster);
+        let cluster = asked.or(required);
+        let is_whole = |cluster: [u32; 3]| {
+            let axes = config.grid.iter().zip(cluster);
+            kernel.counts_clusters || axes.into_iter().all(|(grid, each)| each != 0 && grid % each == 0)
+        };
+        if required.is_some() && cluster != required || !cluster.is_none_or(is_whole) {
+            return Err(Code::INVALID_CLUSTER_SIZE);
+        }
         let blocks = cluster.map_or(1, |cluster| cluster.iter().product());
         let answer = call.clusters(function, &config, blocks)?;
         clusters.set(answer)
