@@ -13,6 +13,7 @@ use cudarc::driver::{CudaContext, CudaEvent, DriverError, result, sys};
 use crate::{
     current::Current,
     driver::{DriverCode, NOT_INITIALIZED, driver},
+    relaxed::RelaxedCapture,
 };
 
 /// A driver's event that knows whether it has been recorded: one that has not counts as complete
@@ -111,9 +112,10 @@ impl Event {
         unsafe { result::stream::wait_event(stream, self.raw, flags) }
     }
 
-    /// Whether all that the event stands for is done.
+    /// Whether all that the event stands for is done. Disturbs no capture.
     pub(crate) fn is_done(&self) -> Result<bool, DriverError> {
         let _current = Current::enter(&self.context)?;
+        let _relaxed = RelaxedCapture::enter();
         // SAFETY: the event lives until it is dropped.
         match unsafe { result::event::query(self.raw) } {
             Ok(()) => Ok(true),

@@ -396,6 +396,7 @@ mod pointer;
 mod prepared;
 #[cfg(feature = "pyo3")]
 pub mod python;
+mod relaxed;
 mod signature;
 mod strided;
 mod symbol;

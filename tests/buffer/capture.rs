@@ -1,10 +1,16 @@
 //! Streams that are being captured into a graph are refused by name, and no capture is disturbed.
 
-use std::sync::Arc;
+use std::{
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
 
 use gridcall::{
-    Buffer, BufferErrorKind, after, cover,
+    Buffer, BufferErrorKind, LaunchError, after, cover,
     cudarc::driver::{CudaStream, sys},
+    timed,
 };
 
 use crate::kernels::{copy, fill};
@@ -66,6 +72,42 @@ fn a_user_that_is_being_captured_cannot_be_waited_for() {
     end(&a);
     copy(&b, cover(16), &x, &mut y, 16).unwrap();
     assert_eq!(y.to_vec().unwrap(), [0.0; 16]);
+}
+
+/// In global mode a capture forbids looking at whatever event or stream, on every thread that does not say it knows.
+#[test]
+fn looking_at_what_is_done_disturbs_no_capture() {
+    let device = device!(alone);
+    let (a, b) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+    let x = Buffer::<f32>::zeroed(&b, 16).unwrap();
+    let mut polled = after(&b, ()).unwrap();
+    let (dropped, kept) = (after(&b, ()).unwrap(), after(&b, ()).unwrap());
+    let elapsed = timed(&b, |_| Ok::<_, LaunchError>(())).unwrap();
+    // A stream that buffers know, and that nobody else has any more; and one that they do not know.
+    let known = device.new_stream().unwrap();
+    let mut y = Buffer::<f32>::zeroed(&known, 16).unwrap();
+    copy(&known, cover(16), &x, &mut y, 16).unwrap();
+    drop(y);
+    known.synchronize().unwrap();
+    drop(known);
+    let unknown = device.new_stream().unwrap();
+    let mut y = unknown.alloc_zeros::<f32>(16).unwrap();
+    b.synchronize().unwrap();
+    a.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL)
+        .unwrap();
+    assert!(kept.is_done().unwrap());
+    assert!(elapsed.is_done().unwrap());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(matches!(
+        pin!(&mut polled).poll(&mut context),
+        Poll::Ready(Ok(()))
+    ));
+    drop(dropped);
+    // More uses than are kept: those that are over are looked for.
+    for _ in 0..100 {
+        copy(&unknown, cover(16), &x, &mut y, 16).unwrap();
+    }
+    end(&a);
 }
 
 #[test]

@@ -237,6 +237,8 @@ driver_api! {
 
     fn cuEventQuery(call, event: usize) {
         let record = call.outside_event(event)?;
+        let context = call.event(event)?.context;
+        call.forbid_while_capturing(context)?;
         if let Some(op) = call.pending_record(call.event(event)?) {
             call.nudge(&[op]);
             let context = call.event(event)?.context;

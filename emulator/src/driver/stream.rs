@@ -232,12 +232,16 @@ driver_api! {
     fn cuStreamSynchronize | cuStreamSynchronize_ptsz(call, stream: usize) {
         let key = call.stream(stream)?;
         call.forbid_on_capturing(key)?;
+        let context = call.get_stream(key)?.context;
+        call.forbid_while_capturing(context)?;
         call.synchronize_stream(key)
     }
 
     fn cuStreamQuery | cuStreamQuery_ptsz(call, stream: usize) {
         let key = call.stream(stream)?;
         call.forbid_on_capturing(key)?;
+        let context = call.get_stream(key)?.context;
+        call.forbid_while_capturing(context)?;
         let pending = call.pending_of(key)?;
         if pending.is_empty() {
             call.host_joins_stream(key)?;

@@ -12,7 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::event::{Event, ends_context};
+use crate::{
+    event::{Event, ends_context},
+    relaxed::RelaxedCapture,
+};
 
 /// An event that a future waits for.
 #[derive(Debug)]
@@ -119,8 +122,8 @@ const SHORTEST: Duration = Duration::from_micros(20);
 const LONGEST: Duration = Duration::from_millis(2);
 
 fn run() {
-    // Looking at events must not disturb a capture on another thread.
-    relax_captures();
+    // What is dropped here must not disturb a capture on another thread either.
+    RelaxedCapture::enter().for_good();
     let mut watched: Vec<Watched> = Vec::new();
     loop {
         watched.append(&mut new());
@@ -139,13 +142,6 @@ fn run() {
             Some(youngest) => thread::park_timeout((youngest / 8).clamp(SHORTEST, LONGEST)),
         }
     }
-}
-
-/// Lets this thread call what could disturb a capture in global mode on another.
-fn relax_captures() {
-    let mut mode = cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: `mode` gives the mode and takes the former.
-    let _ = unsafe { cudarc::driver::sys::cuThreadExchangeStreamCaptureMode(&raw mut mode) };
 }
 
 /// Whether there is nothing more to look for: the event is done, or looking failed.

@@ -26,6 +26,7 @@ use crate::{
     driver::{DriverCode, stream_id},
     error::{BufferError, BufferErrorKind},
     event::Event,
+    relaxed::RelaxedCapture,
 };
 
 /// The handles of the legacy default stream, one and the same, and of the per-thread one.
@@ -289,6 +290,7 @@ impl User for Used {
                 Arc::strong_count(&held.stream) == 1
                     && handle(&held.stream) != NULL
                     && Current::enter(held.stream.context()).is_ok_and(|_current| {
+                        let _relaxed = RelaxedCapture::enter();
                         // SAFETY: the stream is held and its context current.
                         unsafe { sys::cuStreamQuery(held.raw()) }.result().is_ok()
                     })

@@ -22,6 +22,7 @@ use crate::{
     kernel::{Arguments, Declared, Safe},
     launch::Launch,
     params::launch_with,
+    relaxed::RelaxedCapture,
 };
 
 /// A stream that is being captured into a graph; see [`Graph::capture`].
@@ -180,7 +181,8 @@ impl<'g, 'a> Capture<'g, 'a> {
         let inner = &mut self.graph.inner;
         let _current = enter(&inner.context)?;
         let kernel = {
-            let _relaxed = Relaxed::enter(inner.functions);
+            // Loading allocates.
+            let _relaxed = RelaxedCapture::enter();
             inner.find::<A>()?
         };
         let launch = launch.into();
@@ -344,30 +346,6 @@ impl Drop for Capture<'_, '_> {
                 let _ = end(inner.functions, self.stream);
             }
         }
-    }
-}
-
-/// Lets this thread load a kernel while it captures.
-struct Relaxed {
-    functions: &'static Functions,
-    before: c_int,
-}
-
-impl Relaxed {
-    fn enter(functions: &'static Functions) -> Relaxed {
-        /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
-        const RELAXED: c_int = 2;
-        let mut before = RELAXED;
-        // SAFETY: `before` gives the mode and takes the former.
-        let _ = unsafe { (functions.exchange_capture_mode)(&raw mut before) };
-        Relaxed { functions, before }
-    }
-}
-
-impl Drop for Relaxed {
-    fn drop(&mut self) {
-        // SAFETY: the mode was this thread's before.
-        let _ = unsafe { (self.functions.exchange_capture_mode)(&raw mut self.before) };
     }
 }
 

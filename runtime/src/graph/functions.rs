@@ -58,7 +58,6 @@ pub(super) struct Functions {
         *mut usize,
     ) -> DriverCode,
     pub(super) end_capture: unsafe extern "C" fn(CUstream, *mut CUgraph) -> DriverCode,
-    pub(super) exchange_capture_mode: unsafe extern "C" fn(*mut c_int) -> DriverCode,
 }
 
 type AddNode<P> = unsafe extern "C" fn(
@@ -131,6 +130,5 @@ fn resolve() -> Result<Functions, LoadError> {
         begin_capture_to_graph: function!("cuStreamBeginCaptureToGraph"),
         get_capture_info: function!("cuStreamGetCaptureInfo_v3"),
         end_capture: function!("cuStreamEndCapture"),
-        exchange_capture_mode: function!("cuThreadExchangeStreamCaptureMode"),
     })
 }

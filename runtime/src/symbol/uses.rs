@@ -18,7 +18,7 @@ use super::{
     error::{SymbolError, SymbolErrorKind},
     gate::{Entered, Gate},
 };
-use crate::{current::Current, driver::stream_id};
+use crate::{current::Current, driver::stream_id, relaxed::RelaxedCapture};
 
 /// Orders the uses of a symbol that is written.
 #[derive(Debug)]
@@ -140,6 +140,7 @@ const MANY: usize = 16;
 impl Uses {
     fn forget_done(&mut self) {
         if self.all.len() >= MANY {
+            let _relaxed = RelaxedCapture::enter();
             self.all.retain(|one| !one.event.is_done());
         }
     }
