@@ -45,7 +45,8 @@
 //! ```
 //!
 //! An error of a launch becomes an exception: `TypeError` for another element type, `ValueError` for
-//! arguments that do not fit, `RuntimeError` for what the driver refuses.
+//! arguments that do not fit, a shape or attributes that are not possible, `RuntimeError` for what the
+//! driver refuses.
 
 use std::{cell::RefCell, ffi::c_void, marker::PhantomData, ops::Deref, rc::Rc, sync::Arc};
 
@@ -191,17 +192,55 @@ impl From<LaunchError> for PyErr {
     #[cold]
     fn from(error: LaunchError) -> PyErr {
         let text = error.to_string();
-        match error.kind() {
+        match Exception::of(error.kind()) {
+            Exception::Type => PyTypeError::new_err(text),
+            Exception::Value => PyValueError::new_err(text),
+            Exception::Runtime => PyRuntimeError::new_err(text),
+        }
+    }
+}
+
+/// The kinds of exception that a launch raises.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Exception {
+    Type,
+    Value,
+    Runtime,
+}
+
+impl Exception {
+    fn of(kind: &LaunchErrorKind) -> Exception {
+        match kind {
             LaunchErrorKind::Argument {
                 error: ArgumentError::View(view),
                 ..
-            } if matches!(view.kind(), ViewErrorKind::WrongType { .. }) => {
-                PyTypeError::new_err(text)
-            }
+            } if matches!(view.kind(), ViewErrorKind::WrongType { .. }) => Exception::Type,
             LaunchErrorKind::Argument { .. }
             | LaunchErrorKind::Requirement { .. }
-            | LaunchErrorKind::Geometry(_) => PyValueError::new_err(text),
-            _ => PyRuntimeError::new_err(text),
+            | LaunchErrorKind::Attribute(_)
+            | LaunchErrorKind::Geometry(_) => Exception::Value,
+            _ => Exception::Runtime,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AttributeError, Axis, GeometryError, driver::DriverCode};
+
+    #[test]
+    fn what_the_caller_asked_for_is_a_value_error() {
+        for (kind, exception) in [
+            (AttributeError::NeverWaits.into(), Exception::Value),
+            (AttributeError::NoCluster.into(), Exception::Value),
+            (
+                LaunchErrorKind::Geometry(GeometryError::ZeroGrid { axis: Axis::X }),
+                Exception::Value,
+            ),
+            (LaunchErrorKind::Broken(DriverCode(700)), Exception::Runtime),
+        ] {
+            assert_eq!(Exception::of(&kind), exception, "{kind}");
         }
     }
 }
