@@ -118,6 +118,11 @@ pub struct Symbol<D> {
 ///
 /// Made by [`Symbol::view`] and [`Static::view`]. Its uses are ordered with those of the symbol.
 ///
+/// Launches finish the guard of [`acquire`](AsDeviceView::acquire) themselves. Who acquires the view
+/// by hand must finish or drop the guard, on the same thread: from the one to the other no other
+/// thread uses a `static mut` of the context. A guard that is forgotten (`mem::forget`) keeps them
+/// waiting for good.
+///
 /// ```no_run
 /// use gridcall::{cover, kernel};
 ///
