@@ -923,6 +923,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_compiler_that_is_missing_is_named() {
+        assert!(hint(DriverCode(221), "").contains("libnvidia-ptxjitcompiler.so.1"));
+        let unresolved = hint(DriverCode(218), "Unresolved extern function 'f'");
+        assert!(unresolved.contains("-rdc"), "{unresolved}");
+        assert_eq!(hint(DriverCode(218), "syntax error"), "");
+    }
+
+    #[test]
     fn targets_run_on_their_own_and_later_devices() {
         for (target, capability, runs) in [
             ("sm_75", (7, 5), true),
