@@ -196,6 +196,11 @@ struct Watch {
 
 impl Latch {
     pub(crate) fn new(context: &Arc<CudaContext>) -> Latch {
+        // Each launch would return only when its kernel has ended, and this one's waits for the host.
+        assert!(
+            std::env::var_os("GRIDCALL_SYNC").is_none_or(|value| value != "1"),
+            "this test holds a kernel back, which GRIDCALL_SYNC=1 would wait for: unset it for the tests"
+        );
         // Loading may wait for kernels that run, so it comes first.
         spin_flag::load(context).unwrap();
         // SAFETY: it is written before it is read.
