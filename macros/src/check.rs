@@ -9,6 +9,7 @@ use quote::ToTokens;
 
 use crate::arity;
 use crate::artifact::Artifact;
+use crate::contract;
 use crate::describe;
 use crate::kernel::{Extents, Kernel, Outline, Param, Rank};
 use crate::mangled;
@@ -26,6 +27,7 @@ struct Subject<'a, 'p> {
 
 /// Checks what does not depend on the PTX.
 pub(crate) fn alone(kernel: &Kernel, report: &mut Report) {
+    check_contracts(kernel, report);
     if let Some(block) = &kernel.block {
         check_block_limits(block, report);
     }
@@ -37,6 +39,23 @@ pub(crate) fn alone(kernel: &Kernel, report: &mut Report) {
         for (name, extents) in extents {
             check_within_rank(rank, name, extents.as_ref(), report);
         }
+    }
+}
+
+fn check_contracts(kernel: &Kernel, report: &mut Report) {
+    let (mut arrays, mut integers) = (Vec::new(), Vec::new());
+    for param in &kernel.params {
+        match &param.taken {
+            Taken::Slice { .. } | Taken::Optional { .. } => arrays.push(&param.ident),
+            Taken::Value {
+                known: Some(Known { counts: true, .. }),
+                ..
+            } => integers.push(&param.ident),
+            _ => {}
+        }
+    }
+    for requirement in &kernel.requires {
+        contract::check_arrays(requirement, &arrays, &integers, report);
     }
 }
 

@@ -7,6 +7,7 @@ use proc_macro2::{Delimiter, Group, Ident, Literal, Punct, TokenStream, TokenTre
 use quote::quote_spanned;
 use syn::{Lit, LitInt, Path};
 
+use crate::describe;
 use crate::report::Report;
 
 /// Notes the integer literals that no saturating integer can hold, and casts to other integers.
@@ -40,6 +41,72 @@ fn check_casts(requirement: &TokenStream, report: &mut Report) {
             _ => {}
         }
         after_as = matches!(&token, TokenTree::Ident(ident) if ident == "as");
+    }
+}
+
+/// What a contract may ask an array.
+const OF_ARRAYS: [&str; 4] = ["len", "is_empty", "is_some", "is_none"];
+
+/// Notes arrays that stand where their length is meant, methods that they do not have, and integers
+/// that are asked for a length: rustc would speak of types that the user never wrote.
+pub(crate) fn check_arrays(
+    requirement: &TokenStream,
+    arrays: &[&Ident],
+    integers: &[&Ident],
+    report: &mut Report,
+) {
+    let mut dots = 0;
+    let mut tokens = requirement.clone().into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let after_dot = dots == 1;
+        dots = count_dots(&token, dots);
+        let ident = match &token {
+            TokenTree::Group(group) => {
+                check_arrays(&group.stream(), arrays, integers, report);
+                continue;
+            }
+            TokenTree::Ident(ident) if !after_dot => ident,
+            _ => continue,
+        };
+        let is_asked = matches!(tokens.peek(), Some(TokenTree::Punct(punct)) if is_dot(punct));
+        let asked = if is_asked {
+            let mut ahead = tokens.clone();
+            ahead.next();
+            ahead.next()
+        } else {
+            None
+        };
+        if arrays.contains(&ident) {
+            match asked {
+                None if is_group(tokens.peek(), Delimiter::Bracket) => report.error(
+                    ident,
+                    format!(
+                        "`{ident}` is on the device, and what is in it is not known before a launch: a contract \
+                         knows `{ident}.len()`"
+                    ),
+                ),
+                None => report.error(
+                    ident,
+                    format!("`{ident}` is an array: write `{ident}.len()` for the number of its elements"),
+                ),
+                Some(TokenTree::Ident(method)) if OF_ARRAYS.iter().any(|one| method == one) => {}
+                Some(other) => report.error(
+                    &other,
+                    format!(
+                        "no `{other}` of the array `{ident}`: a contract knows {}",
+                        describe::list(OF_ARRAYS)
+                    ),
+                ),
+            }
+        } else if integers.contains(&ident)
+            && let Some(TokenTree::Ident(method)) = asked
+            && OF_ARRAYS.iter().any(|one| method == one)
+        {
+            report.error(
+                &method,
+                format!("no `{method}` of `{ident}`, which is an integer"),
+            );
+        }
     }
 }
 
@@ -185,6 +252,10 @@ fn walk(tokens: &TokenStream, visit: &mut impl FnMut(Token<'_>)) {
             _ => {}
         }
     }
+}
+
+fn is_group(token: Option<&TokenTree>, delimiter: Delimiter) -> bool {
+    matches!(token, Some(TokenTree::Group(group)) if group.delimiter() == delimiter)
 }
 
 /// One dot is in front of a field or method, two or three are a range.
