@@ -1,5 +1,7 @@
 //! Is a tensor of another library what it seems, and if not, does the launch say so?
 
+use std::thread;
+
 use gridcall::{
     BorrowedTensor, Buffer, Order, Pinned, Tensor, TypedTensor, cover,
     cudarc::driver::{DevicePtr, sys},
@@ -323,6 +325,23 @@ fn a_tensor_is_handed_on_and_comes_back() {
     let mut out = stream.alloc_zeros::<f32>(6).unwrap();
     copy(&stream, cover(6), &tensor, &mut out, 6).unwrap();
     assert_eq!(stream.clone_dtoh(&out).unwrap(), ramp(6));
+}
+
+/// The owner's default stream is of whatever context is current; on a fresh thread none is.
+#[test]
+fn a_tensor_is_handed_on_where_no_context_is_current() {
+    let device = device!();
+    let (own, consumer) = (device.default_stream(), device.new_stream().unwrap());
+    let tensor = Tensor::from_slice(own.clone_htod(&ramp(6)).unwrap(), &[6]).unwrap();
+    let exported = thread::scope(|scope| {
+        let export = || tensor.into_dlpack(Some((&*consumer).into())).unwrap();
+        scope.spawn(export).join().unwrap()
+    });
+    // SAFETY: it is ours, and the consumer's stream waits for its owner's.
+    let tensor = unsafe { Tensor::from_dlpack(exported, on(&consumer)) }.unwrap();
+    let mut out = consumer.alloc_zeros::<f32>(6).unwrap();
+    copy(&consumer, cover(6), &tensor, &mut out, 6).unwrap();
+    assert_eq!(consumer.clone_dtoh(&out).unwrap(), ramp(6));
 }
 
 #[test]

@@ -9,7 +9,10 @@ use dlpark::{
 };
 
 use super::{Tensor, dtype};
-use crate::{StreamRef, ViewError, foreign::Joined};
+use crate::{
+    StreamRef, ViewError,
+    foreign::{Joined, in_context},
+};
 
 /// A tensor of ours in a struct of DLPack. That stands first: its address is the box's.
 #[repr(C)]
@@ -84,8 +87,11 @@ impl Tensor {
     ) -> Result<Managed<M>, ViewError> {
         if let Some(stream) = consumer {
             let joined = Joined::new(stream);
-            joined.before(self.order)?;
-            self.uses.before(joined)?;
+            // One of the streams may be a default stream, which is of whatever context is current.
+            in_context(joined.context, || {
+                joined.before(self.order)?;
+                self.uses.before(joined)
+            })?;
         }
         let mut shape = numbers(self.shape())?;
         let mut strides = numbers(self.strides())?;

@@ -330,7 +330,6 @@ pub(crate) fn forget(stream: Raw) {
 }
 
 /// Runs `call` while `context` is current.
-#[cfg(feature = "pyo3")]
 pub(crate) fn in_context<R>(
     context: Context,
     call: impl FnOnce() -> Result<R, ViewError>,

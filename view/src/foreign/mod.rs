@@ -22,8 +22,9 @@ pub(crate) use description::Description;
 #[cfg(feature = "pyo3")]
 pub(crate) use description::{Device, Elements};
 pub(crate) use dims::Dims;
+pub(crate) use event::in_context;
 #[cfg(feature = "pyo3")]
-pub(crate) use event::{Context, in_context, primary, synchronize};
+pub(crate) use event::{Context, primary, synchronize};
 #[cfg(feature = "pyo3")]
 pub(crate) use memory::Memory;
 #[cfg(feature = "pyo3")]
