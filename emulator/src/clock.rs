@@ -26,6 +26,16 @@ impl Clock {
         }
     }
 
+    /// Takes tick `tick` of `timeline` back, and leaves those before it behind.
+    pub(crate) fn retreat(&mut self, timeline: Timeline, tick: u64) {
+        if let Ok(index) = self.0.binary_search_by_key(&timeline, |entry| entry.0) {
+            self.0[index].1 = self.0[index].1.min(tick.saturating_sub(1));
+            if self.0[index].1 == 0 {
+                self.0.remove(index);
+            }
+        }
+    }
+
     /// Puts everything behind that lies behind `other`.
     pub(crate) fn join(&mut self, other: &Self) {
         if self.0.is_empty() {
@@ -58,5 +68,10 @@ mod tests {
         assert!(a.covers(1, 5) && !a.covers(1, 6));
         assert!(a.covers(2, 7) && a.covers(3, 1));
         assert!(!a.covers(4, 1));
+        a.retreat(1, 5);
+        a.retreat(3, 1);
+        a.retreat(4, 1);
+        assert!(a.covers(1, 4) && !a.covers(1, 5));
+        assert!(!a.covers(3, 1) && !a.covers(4, 1));
     }
 }

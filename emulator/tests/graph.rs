@@ -800,7 +800,7 @@ fn kernel_nodes_are_added_by_hand() {
         &raw mut any
     ));
     assert_eq!(code, SUCCESS);
-    any.type_ = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    any.type_ = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
     let code = cu!(cuGraphAddNode_v2(
         &raw mut second,
         graph,

@@ -48,6 +48,11 @@ impl<T: Copy> Out<T> {
         Ok(unsafe { self.0.read_unaligned() })
     }
 
+    /// What lies some bytes further, as the driver's structures nest.
+    pub(crate) fn behind<U: Copy>(self, bytes: usize) -> Out<U> {
+        Out(self.0.wrapping_byte_add(bytes).cast())
+    }
+
     /// One element of an array that goes both ways.
     pub(crate) fn get_at(self, index: usize) -> Answer<T> {
         self.check()?;
@@ -129,11 +134,6 @@ impl<T: Copy> In<T> {
     /// A pointer to hand out; whoever owns the values says how long the caller may look at them.
     pub(crate) fn of(values: &[T]) -> Self {
         Self(values.as_ptr())
-    }
-
-    /// What lies some bytes further, as the driver's structures nest.
-    pub(crate) fn behind<U: Copy>(self, bytes: usize) -> In<U> {
-        In(self.0.wrapping_byte_add(bytes).cast())
     }
 
     pub(crate) fn array(self, length: usize) -> Answer<Vec<T>> {

@@ -1,13 +1,15 @@
 //! Graphs: making them, instantiating, launching and updating what was instantiated.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use super::border::{In, Out};
 use super::codes::{Answer, Code};
+use super::condition::{Condition, Conditional, Rounds, Values};
 use super::entry::driver_api;
 use super::event::Record;
 use super::node::Shown;
-use super::work::{Place, StreamName, Work};
+use super::work::{OpInfo, Place, StreamName, Work};
 use super::{Call, Driver};
 use crate::clock::Clock;
 use crate::exec::Grid;
@@ -20,6 +22,10 @@ pub(crate) struct Graph {
     pub(crate) nodes: BTreeMap<usize, Node>,
     /// The user objects it keeps, with how many references of each.
     pub(crate) objects: HashMap<usize, u32>,
+    /// Its conditions, and those of its bodies.
+    pub(crate) conditions: Vec<Condition>,
+    /// The graph of the node of which it is a body.
+    pub(crate) body_of: Option<usize>,
 }
 
 /// A node of a graph.
@@ -37,6 +43,7 @@ pub(crate) enum NodeWork {
     Work(Work),
     /// Waits for an event of outside.
     Wait(usize),
+    Conditional(Conditional),
 }
 
 impl NodeWork {
@@ -47,11 +54,13 @@ impl NodeWork {
             Self::Work(Work::Copy(_)) => 1,
             Self::Work(Work::Fill(_)) => 2,
             Self::Work(Work::Host(_)) => 3,
-            Self::Work(Work::Nothing) => 5,
+            // What resets and runs bodies is made by a launch alone.
+            Self::Work(Work::Nothing | Work::Reset(_)) => 5,
             Self::Wait(_) => 6,
             Self::Work(Work::Record { .. }) => 7,
             Self::Work(Work::Allocate(_)) => 10,
             Self::Work(Work::Free(_)) => 11,
+            Self::Conditional(_) | Self::Work(Work::Conditional(_)) => 13,
         }
     }
 }
@@ -69,6 +78,10 @@ impl NodeWork {
 /// A graph ready to be launched.
 #[derive(Debug)]
 pub(crate) struct Exec {
+    /// The graph that it was made from.
+    pub(crate) graph: usize,
+    /// The conditions, if there are any.
+    conditions: Option<Arc<Values>>,
     /// In an order in which each comes behind what it depends on.
     nodes: Vec<ExecNode>,
     flags: u64,
@@ -79,7 +92,7 @@ pub(crate) struct Exec {
 }
 
 #[derive(Clone, Debug)]
-struct ExecNode {
+pub(crate) struct ExecNode {
     /// The node of the graph it was made from.
     origin: usize,
     work: NodeWork,
@@ -87,6 +100,17 @@ struct ExecNode {
     deps: Vec<usize>,
     /// Whether it does anything.
     enabled: bool,
+    bodies: Vec<Vec<ExecNode>>,
+}
+
+/// A node in a list, or in a body of one of those.
+fn find(nodes: &mut [ExecNode], origin: usize) -> Option<&mut ExecNode> {
+    nodes.iter_mut().find_map(|node| {
+        if node.origin == origin {
+            return Some(node);
+        }
+        node.bodies.iter_mut().find_map(|body| find(body, origin))
+    })
 }
 
 const AUTO_FREE: u64 = 1;
@@ -105,6 +129,11 @@ impl Driver {
         let Some(graph) = self.graphs.remove(&handle) else {
             return HashMap::new();
         };
+        for node in graph.nodes.values() {
+            if let NodeWork::Conditional(conditional) = &node.work {
+                self.drop_bodies(handle, conditional);
+            }
+        }
         self.release_memory(graph.nodes.values().map(|node| &node.work));
         graph.objects
     }
@@ -176,17 +205,20 @@ impl Driver {
     }
 
     /// Takes a node away, with the edges to it and from it. One that allocates or frees stays.
-    pub(crate) fn drop_node(&mut self, graph: usize, node: usize) -> Answer {
-        let Some(graph) = self.graphs.get_mut(&graph) else {
+    pub(crate) fn drop_node(&mut self, handle: usize, node: usize) -> Answer {
+        let Some(graph) = self.graphs.get_mut(&handle) else {
             return Err(Code::INVALID_VALUE);
         };
         let known = graph.nodes.get(&node).ok_or(Code::INVALID_VALUE)?;
         if let NodeWork::Work(Work::Allocate(_) | Work::Free(_)) = known.work {
             return Err(Code::NOT_SUPPORTED);
         }
-        graph.nodes.remove(&node);
+        let removed = graph.nodes.remove(&node);
         for other in graph.nodes.values_mut() {
             other.deps.retain(|dep| *dep != node);
+        }
+        if let Some(NodeWork::Conditional(conditional)) = removed.map(|node| node.work) {
+            self.drop_bodies(handle, &conditional);
         }
         Ok(())
     }
@@ -232,6 +264,7 @@ impl Driver {
                     work: node.work.clone(),
                     deps,
                     enabled: true,
+                    bodies: Vec::new(),
                 });
                 false
             });
@@ -239,23 +272,44 @@ impl Driver {
                 return Err(Code::INVALID_VALUE);
             }
         }
+        for node in &mut sorted {
+            if let NodeWork::Conditional(conditional) = &node.work {
+                let bodies = conditional.bodies.iter();
+                node.bodies = bodies
+                    .map(|body| self.sorted(*body))
+                    .collect::<Answer<_>>()?;
+            }
+        }
         Ok(sorted)
     }
 
-    fn instantiate(&mut self, graph: usize, flags: u64) -> Answer<usize> {
-        let mut nodes = self.sorted(graph)?;
-        for node in &mut nodes {
+    /// Refuses kernels that cannot be launched, also in bodies.
+    fn check_nodes(&mut self, nodes: &mut [ExecNode]) -> Answer {
+        for node in nodes {
             if let NodeWork::Work(Work::Kernel(kernel)) = &mut node.work {
                 self.check_node(kernel, false)?;
             }
+            for body in &mut node.bodies {
+                self.check_nodes(body)?;
+            }
         }
+        Ok(())
+    }
+
+    fn instantiate(&mut self, graph: usize, flags: u64) -> Answer<usize> {
+        self.check_conditions(graph).map_err(|(code, _)| code)?;
+        let mut nodes = self.sorted(graph)?;
+        self.check_nodes(&mut nodes)?;
         if flags & !FLAGS != 0 || flags & (AUTO_FREE | DEVICE_LAUNCH) == AUTO_FREE | DEVICE_LAUNCH {
             return Err(Code::INVALID_VALUE);
         }
         if flags & DEVICE_LAUNCH != 0 {
             return Err(Code::NOT_SUPPORTED);
         }
-        let objects = self.graph(graph)?.objects.clone();
+        let known = self.graph(graph)?;
+        let conditions = &known.conditions;
+        let conditions = (!conditions.is_empty()).then(|| Arc::new(Values::of(conditions)));
+        let objects = known.objects.clone();
         for (object, count) in &objects {
             self.retain_object(*object, *count);
         }
@@ -263,6 +317,8 @@ impl Driver {
         self.execs.insert(
             handle,
             Exec {
+                graph,
+                conditions,
                 nodes,
                 flags,
                 last: None,
@@ -285,7 +341,7 @@ impl Driver {
         self.exec(exec)?;
         self.execs
             .get_mut(&exec)
-            .and_then(|exec| exec.nodes.iter_mut().find(|known| known.origin == node))
+            .and_then(|exec| find(&mut exec.nodes, node))
             .filter(|node| node.work.kind() <= 2)
             .map(|node| &mut node.enabled)
             .ok_or(Code::INVALID_VALUE)
@@ -296,7 +352,7 @@ impl Driver {
         self.exec(exec)?;
         self.execs
             .get_mut(&exec)
-            .and_then(|exec| exec.nodes.iter_mut().find(|known| known.origin == node))
+            .and_then(|exec| find(&mut exec.nodes, node))
             .map(|node| &mut node.work)
             .ok_or(Code::INVALID_VALUE)
     }
@@ -307,6 +363,9 @@ impl Driver {
         const NODE_TYPE: u32 = 3;
         let new = self.sorted(graph)?;
         let old = self.exec(exec)?;
+        if old.conditions.is_some() {
+            return Err(Code::NOT_SUPPORTED);
+        }
         if new.len() != old.nodes.len() {
             return Ok(Err((TOPOLOGY, 0)));
         }
@@ -335,7 +394,12 @@ impl Call {
         let nodes = exec.nodes.clone();
         let again = exec.last.filter(|op| self.ops.contains_key(op));
         let last_clock = exec.last_clock.clone();
+        let conditions = exec.conditions.clone();
         if let Some(id) = self.get_stream(key)?.capture {
+            // As a graph with conditions cannot be another's.
+            if conditions.is_some() {
+                return Err(Code::NOT_SUPPORTED);
+            }
             return self.capture_graph(id, key, nodes);
         }
         // Says whether the default stream may be used at all.
@@ -349,11 +413,13 @@ impl Call {
         // Launches of the same graph follow each other.
         deps.extend(again);
         clock.join(&last_clock);
-        let start = Start {
+        let mut start = Start {
             context: state.context,
             name,
             deps,
             clock,
+            conditions,
+            within: None,
         };
 
         let mut is_sink = vec![true; nodes.len()];
@@ -361,7 +427,8 @@ impl Call {
             is_sink[*dep] = false;
         }
         self.take_memory(handle, &nodes)?;
-        let ready = self.make_ready(start.context, nodes)?;
+        let ready = self.make_ready(&start, nodes)?;
+        self.place_reset(&mut start)?;
         let mut placed = Vec::with_capacity(ready.len());
         for node in ready {
             let node = self.place_node(&start, node, &mut placed)?;
@@ -397,10 +464,10 @@ impl Call {
     }
 
     /// Makes the grids of all kernels, before anything is enqueued.
-    fn make_ready(&mut self, context: usize, nodes: Vec<ExecNode>) -> Answer<Vec<Ready>> {
+    pub(crate) fn make_ready(&mut self, start: &Start, nodes: Vec<ExecNode>) -> Answer<Vec<Ready>> {
         let mut ready: Vec<Ready> = Vec::with_capacity(nodes.len());
         for node in nodes {
-            let made = self.make_node_ready(context, node);
+            let made = self.make_node_ready(start, node);
             match made {
                 Ok(node) => ready.push(node),
                 Err(code) => {
@@ -418,7 +485,7 @@ impl Call {
         Ok(ready)
     }
 
-    fn make_node_ready(&mut self, context: usize, node: ExecNode) -> Answer<Ready> {
+    fn make_node_ready(&mut self, start: &Start, node: ExecNode) -> Answer<Ready> {
         let mut ready = Ready {
             work: Work::Nothing,
             grid: None,
@@ -432,7 +499,7 @@ impl Call {
         match node.work {
             NodeWork::Wait(event) => ready.waits = Some(event),
             NodeWork::Work(Work::Kernel(mut kernel)) => {
-                ready.fails = self.strike_launch(context, &kernel.name)?;
+                ready.fails = self.strike_launch(start.context, &kernel.name)?;
                 ready.grid = Some(self.make_grid(&mut kernel)?);
                 ready.work = Work::Kernel(kernel);
             }
@@ -441,12 +508,22 @@ impl Call {
                 ready.work = Work::Record { event, serial };
             }
             NodeWork::Work(work) => ready.work = work,
+            NodeWork::Conditional(conditional) => {
+                let values = start.conditions.clone().ok_or(Code::ILLEGAL_STATE)?;
+                let rounds = Rounds::new(conditional, values, node.bodies, start.name);
+                ready.work = Work::Conditional(Box::new(rounds));
+            }
         }
         Ok(ready)
     }
 
     /// Enqueues a node. Its timeline goes on that of a node before it, if no other does already.
-    fn place_node(&mut self, start: &Start, node: Ready, placed: &mut [Placed]) -> Answer<Placed> {
+    pub(crate) fn place_node(
+        &mut self,
+        start: &Start,
+        node: Ready,
+        placed: &mut [Placed],
+    ) -> Answer<Placed> {
         let mut deps = Vec::new();
         let mut clock = Clock::default();
         if node.deps.is_empty() {
@@ -486,6 +563,8 @@ impl Call {
             stream: start.name,
             deps,
             clock,
+            conditions: start.conditions.clone(),
+            within: start.within.clone(),
         };
         let op = self.add_op(place, node.work, node.grid)?;
         let mut clock = Clock::default();
@@ -575,15 +654,19 @@ impl Call {
 }
 
 /// What the first nodes of a launch are behind.
-struct Start {
-    context: usize,
-    name: StreamName,
-    deps: Vec<u64>,
-    clock: Clock,
+pub(crate) struct Start {
+    pub(crate) context: usize,
+    pub(crate) name: StreamName,
+    pub(crate) deps: Vec<u64>,
+    pub(crate) clock: Clock,
+    /// The conditions of the graph.
+    pub(crate) conditions: Option<Arc<Values>>,
+    /// The node of which they are the body.
+    pub(crate) within: Option<Arc<OpInfo>>,
 }
 
 /// A node about to become an operation.
-struct Ready {
+pub(crate) struct Ready {
     work: Work,
     grid: Option<Box<Grid>>,
     fails: bool,
@@ -593,9 +676,9 @@ struct Ready {
 }
 
 /// A node that became an operation.
-struct Placed {
-    op: u64,
-    clock: Clock,
+pub(crate) struct Placed {
+    pub(crate) op: u64,
+    pub(crate) clock: Clock,
     timeline: u64,
     tick: u64,
     /// Another node goes on with its timeline.
@@ -635,7 +718,9 @@ driver_api! {
     }
 
     fn cuGraphDestroy(call, graph: usize) {
-        call.graph(graph)?;
+        if call.graph(graph)?.body_of.is_some() {
+            return Err(Code::INVALID_VALUE);
+        }
         let objects = call.drop_graph(graph);
         call.release_objects(objects);
         Ok(())
@@ -653,9 +738,11 @@ driver_api! {
         exec.check()?;
         let mut wanted = params.get()?;
         wanted.error_node = 0;
+        let conditions = call.check_conditions(graph);
         let outcome = call.instantiate(graph, wanted.flags);
         wanted.result = match outcome {
             Ok(_) => 0,
+            Err(_) if let Err((_, result)) = conditions => result,
             Err(Code::NOT_SUPPORTED) => 3,
             Err(_) => 2,
         };

@@ -6,6 +6,7 @@ pub(crate) mod allocate;
 pub(crate) mod border;
 pub(crate) mod capture;
 pub(crate) mod codes;
+pub(crate) mod condition;
 pub(crate) mod context;
 pub(crate) mod copy;
 pub(crate) mod device;
@@ -34,9 +35,9 @@ pub(crate) mod work;
 /// The functions of the driver by name.
 mod api {
     pub(crate) use super::{
-        allocate::*, capture::*, codes::*, context::*, copy::*, device::*, event::*, function::*,
-        graph::*, launch::*, library::*, link::*, module::*, node::*, occupancy::*, pointer::*,
-        pool::*, stream::*, table::*, user_object::*,
+        allocate::*, capture::*, codes::*, condition::*, context::*, copy::*, device::*, event::*,
+        function::*, graph::*, launch::*, library::*, link::*, module::*, node::*, occupancy::*,
+        pointer::*, pool::*, stream::*, table::*, user_object::*,
     };
 }
 
@@ -64,6 +65,7 @@ use stream::Stream;
 use user_object::UserObject;
 use work::Op;
 
+pub(crate) use condition::Values;
 pub(crate) use context::Reach;
 pub(crate) use work::OpInfo;
 

@@ -327,7 +327,7 @@ impl Driver {
         graph: usize,
         deps: In<usize>,
         count: usize,
-        params: In<NodeParams>,
+        params: Out<NodeParams>,
     ) -> Answer {
         const BODY: usize = size_of::<NodeParams>();
         const KERNEL: u32 = 0;
@@ -335,7 +335,12 @@ impl Driver {
         const FILL: u32 = 2;
         const HOST: u32 = 3;
         const EMPTY: u32 = 5;
+        const CONDITIONAL: u32 = 13;
         self.graph(graph)?;
+        if params.get()?.kind == CONDITIONAL {
+            let deps = deps.array(count)?;
+            return self.add_conditional(node, graph, deps, params.behind(BODY));
+        }
         let work = match params.get()?.kind {
             KERNEL => Work::Kernel(Box::new(
                 self.kernel_work(&params.behind(BODY).get()?, None)?,
@@ -401,15 +406,15 @@ driver_api! {
         node.set(handle)
     }
 
-    fn cuGraphAddNode(call, node: Out<usize>, graph: usize, deps: In<usize>, count: usize, params: In<NodeParams>) {
+    fn cuGraphAddNode(call, node: Out<usize>, graph: usize, deps: In<usize>, count: usize, params: Out<NodeParams>) {
         call.add_any(node, graph, deps, count, params)
     }
 
-    fn cuGraphAddNode_v2(call, node: Out<usize>, graph: usize, deps: In<usize>, _edges: In<u64>, count: usize, params: In<NodeParams>) {
+    fn cuGraphAddNode_v2(call, node: Out<usize>, graph: usize, deps: In<usize>, _edges: In<u64>, count: usize, params: Out<NodeParams>) {
         call.add_any(node, graph, deps, count, params)
     }
 
-    fn cuGraphAddNode_v3(call, node: Out<usize>, graph: usize, deps: In<usize>, _edges: In<u64>, count: usize, params: In<NodeParams>) {
+    fn cuGraphAddNode_v3(call, node: Out<usize>, graph: usize, deps: In<usize>, _edges: In<u64>, count: usize, params: Out<NodeParams>) {
         call.add_any(node, graph, deps, count, params)
     }
 
@@ -449,6 +454,30 @@ driver_api! {
     fn cuGraphDestroyNode(call, node: usize) {
         let graph = call.graph_of(node).ok_or(Code::INVALID_VALUE)?;
         call.drop_node(graph, node)
+    }
+
+    fn cuGraphExecMemcpyNodeSetParams(call, exec: usize, node: usize, params: In<CopyParams>, context: usize) {
+        call.get_context(context)?;
+        let copy = call.copy_work(&params.get()?)?;
+        match call.exec_work(exec, node)? {
+            NodeWork::Work(Work::Copy(old)) if old.height * old.depth == 1 && copy.height * copy.depth == 1 => {
+                **old = copy;
+                Ok(())
+            }
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    fn cuGraphExecMemsetNodeSetParams(call, exec: usize, node: usize, params: In<FillParams>, context: usize) {
+        call.get_context(context)?;
+        let fill = call.fill_work(&params.get()?)?;
+        match call.exec_work(exec, node)? {
+            NodeWork::Work(Work::Fill(old)) if old.height == 1 && fill.height == 1 => {
+                *old = fill;
+                Ok(())
+            }
+            _ => Err(Code::INVALID_VALUE),
+        }
     }
 
     fn cuGraphExecKernelNodeSetParams_v2(call, exec: usize, node: usize, params: In<KernelParams>) {

@@ -70,7 +70,7 @@ impl Driver {
     }
 
     /// Ends an operation: what it touched is compared with what others did.
-    fn end(&mut self, id: u64, failed: bool) {
+    pub(crate) fn end(&mut self, id: u64, failed: bool) {
         let Some(mut op) = self.drop_op(id) else {
             return;
         };
@@ -156,7 +156,7 @@ impl Driver {
     }
 
     /// A context keeps its first error for good.
-    fn poison(&mut self, context: usize, code: Code) {
+    pub(crate) fn poison(&mut self, context: usize, code: Code) {
         if let Some(context) = self.contexts.get_mut(&context) {
             context.error.get_or_insert(code);
         }
@@ -185,6 +185,7 @@ impl Driver {
             reach: &reach,
             touched: &mut op.touched,
             printed: &mut printed,
+            conditions: op.info.conditions.as_deref(),
             too_early: &mut too_early,
         };
         let progress = grid.run(&mut memory, SLICE);
@@ -280,6 +281,9 @@ impl Call {
             self.host_joins(group, &clock);
             return Step::Ended;
         }
+        if let Work::Conditional(_) = op.work {
+            return self.step_rounds(id);
+        }
         // Out of the table while it runs, so that it and the rest can be borrowed at once.
         let work = std::mem::replace(&mut op.work, Work::Nothing);
         let mut running = Op {
@@ -316,7 +320,11 @@ impl Call {
                 }
                 Ok(())
             }
-            Work::Nothing | Work::Host(_) => Ok(()),
+            Work::Reset(values) => {
+                values.reset();
+                Ok(())
+            }
+            Work::Nothing | Work::Host(_) | Work::Conditional(_) => Ok(()),
         };
         if let Err(code) = outcome {
             self.poison(context, code);

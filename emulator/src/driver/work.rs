@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::border::HostCall;
 use super::codes::{Answer, Code};
+use super::condition::{Rounds, Values};
 use super::copy::{CopyWork, FillWork};
 use super::launch::KernelWork;
 use super::stream::StreamKind;
@@ -30,6 +31,10 @@ pub(crate) enum Work {
     },
     Allocate(Token),
     Free(Token),
+    /// Sets the conditions of a graph to their defaults.
+    Reset(Arc<Values>),
+    /// Runs bodies, as a condition decides.
+    Conditional(Box<Rounds>),
 }
 
 /// An operation in words, for reports.
@@ -67,6 +72,21 @@ pub(crate) struct OpInfo {
     pub(crate) group: u64,
     /// The stream in words.
     pub(crate) stream: StreamName,
+    /// The conditions that a kernel may set.
+    pub(crate) conditions: Option<Arc<Values>>,
+    /// The conditional node of which it runs in a body.
+    pub(crate) within: Option<Arc<OpInfo>>,
+}
+
+impl OpInfo {
+    /// Whether it lies behind, or all that it is a part of.
+    pub(crate) fn lies_behind(&self, clock: &Clock) -> bool {
+        clock.covers(self.timeline, self.tick)
+            || self
+                .within
+                .as_ref()
+                .is_some_and(|outer| outer.lies_behind(clock))
+    }
 }
 
 impl fmt::Display for OpInfo {
@@ -120,6 +140,8 @@ pub(crate) struct Place {
     pub(crate) stream: StreamName,
     pub(crate) deps: Vec<u64>,
     pub(crate) clock: Clock,
+    pub(crate) conditions: Option<Arc<Values>>,
+    pub(crate) within: Option<Arc<OpInfo>>,
 }
 
 /// So many operations may be pending in a group before the host has to wait for the oldest.
@@ -140,7 +162,10 @@ impl Driver {
         if let Some(group) = self.groups.get_mut(&group) {
             clock.join(&group.host);
             clock.advance(place.timeline, place.tick);
-            group.note_tick(place.timeline, place.tick, place.context);
+            // What is part of another lies behind with that.
+            if place.within.is_none() {
+                group.note_tick(place.timeline, place.tick, place.context);
+            }
             group.pending += 1;
         }
         let id = self.new_id();
@@ -159,6 +184,8 @@ impl Driver {
                     device,
                     group,
                     stream: place.stream,
+                    conditions: place.conditions,
+                    within: place.within,
                 }),
                 clock,
                 deps,
@@ -180,7 +207,11 @@ impl Driver {
             Work::Fill(fill) => Label::Fill(fill.bytes()),
             Work::Allocate(token) => Label::Allocate(number(token)),
             Work::Free(token) => Label::Free(number(token)),
-            Work::Nothing | Work::Host(_) | Work::Record { .. } => Label::Other,
+            Work::Nothing
+            | Work::Host(_)
+            | Work::Record { .. }
+            | Work::Reset(_)
+            | Work::Conditional(_) => Label::Other,
         }
     }
 
@@ -203,6 +234,8 @@ impl Driver {
             stream: state.name(),
             deps,
             clock,
+            conditions: None,
+            within: None,
         };
         let id = self.add_op(place, work, grid)?;
         self.set_tail(stream, id);

@@ -168,6 +168,7 @@ pub(crate) enum Callee {
     },
     Printf,
     AssertFail,
+    SetConditional,
 }
 
 /// What a call passes or receives.

@@ -88,6 +88,18 @@ pub trait GlobalMemory {
     /// Takes what the kernel printed.
     fn print(&mut self, text: &[u8]);
 
+    /// Sets a condition of the graph that the kernel is a node of.
+    ///
+    /// # Errors
+    ///
+    /// Says why there is no such condition.
+    fn set_condition(&mut self, handle: u64, value: u32) -> Result<(), String> {
+        let _ = value;
+        Err(format!(
+            "{handle:#x} is the handle of no condition of a graph"
+        ))
+    }
+
     /// The allocation that holds `address`, in words for a report.
     fn describe(&mut self, address: u64) -> String {
         let _ = address;

@@ -1,4 +1,5 @@
-//! `vprintf` and `__assertfail`: the functions that PTX calls and that the system provides.
+//! `vprintf`, `__assertfail` and `cudaGraphSetConditional`: the functions that PTX calls and that the
+//! system provides.
 
 use super::access::Reach;
 use super::code::{Call, Passed};
@@ -115,6 +116,39 @@ pub(crate) fn run<M: GlobalMemory>(
             None => {}
         }
     }
+    Ok(())
+}
+
+/// Sets a condition of a graph. Threads that set one at the same time are at fault: which value stays is
+/// not defined.
+pub(crate) fn set_conditional<M: GlobalMemory>(
+    warp: &mut Warp,
+    cx: &mut Context<'_, M>,
+    here: Group,
+    call: &Call,
+) -> Result<(), Trouble> {
+    let site = Site { warp, cx };
+    let mut set: Vec<(usize, u64)> = Vec::new();
+    for lane in lanes(here.mask) {
+        let handle = site.argument(here, call.arguments.first(), lane);
+        let value = site.argument(here, call.arguments.get(1), lane) & 0xffff_ffff;
+        if let Some((first, _)) = set.iter().find(|(_, other)| *other == handle) {
+            return Err(Trouble::new(
+                FaultKind::GlobalRace,
+                format!(
+                    "condition {handle:#x} of a graph set by lanes {first} and {lane} at the same time: \
+                     let one thread set it"
+                ),
+            )
+            .by(lane));
+        }
+        let answer = site.cx.memory.set_condition(handle, value as u32);
+        if let Err(words) = answer {
+            return Err(Trouble::new(FaultKind::IllegalAddress, words).by(lane));
+        }
+        set.push((lane, handle));
+    }
+    site.cx.running.changed = true;
     Ok(())
 }
 

@@ -418,6 +418,14 @@ impl Warp {
                 });
                 Ok(())
             }
+            Callee::SetConditional => {
+                super::printf::set_conditional(self, cx, here, call)?;
+                self.groups.push(Group {
+                    pc: here.pc + 1,
+                    ..here
+                });
+                Ok(())
+            }
             Callee::AssertFail => Err(super::printf::assertion(self, cx, here, call)),
         }
     }

@@ -98,8 +98,7 @@ impl History {
     ) -> Option<Conflict> {
         let conflict = self.conflict(op, clock, access, &set);
         self.0.retain(|entry| {
-            let replaced =
-                Arc::ptr_eq(&entry.op, op) || clock.covers(entry.op.timeline, entry.op.tick);
+            let replaced = Arc::ptr_eq(&entry.op, op) || entry.op.lies_behind(clock);
             let weaker = access == Access::Write || access == entry.access;
             !(replaced && weaker && set.covers(&entry.set))
         });
@@ -120,10 +119,7 @@ impl History {
     ) -> Option<Conflict> {
         self.0.iter().find_map(|entry| {
             let harmless = access == entry.access && access != Access::Write;
-            if harmless
-                || Arc::ptr_eq(&entry.op, op)
-                || clock.covers(entry.op.timeline, entry.op.tick)
-            {
+            if harmless || Arc::ptr_eq(&entry.op, op) || entry.op.lies_behind(clock) {
                 return None;
             }
             entry.set.overlap(set).map(|range| Conflict {
@@ -139,7 +135,7 @@ impl History {
     pub(crate) fn unordered(&self, clock: &Clock) -> Option<Arc<OpInfo>> {
         self.0
             .iter()
-            .find(|entry| !clock.covers(entry.op.timeline, entry.op.tick))
+            .find(|entry| !entry.op.lies_behind(clock))
             .map(|entry| Arc::clone(&entry.op))
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Memory, Stage, Store, Token, Touched, describe};
-use crate::driver::Reach;
+use crate::driver::{Reach, Values};
 use crate::exec::{Access, Bytes, GlobalMemory, MemoryFault, Window};
 
 /// The memory of one kernel while it runs.
@@ -12,6 +12,8 @@ pub(crate) struct KernelMemory<'a> {
     pub(crate) reach: &'a Reach,
     pub(crate) touched: &'a mut Touched,
     pub(crate) printed: &'a mut Vec<u8>,
+    /// The conditions of the graph that it is a node of.
+    pub(crate) conditions: Option<&'a Values>,
     /// Set when the kernel came to memory that its stream has not allocated yet.
     pub(crate) too_early: &'a mut bool,
 }
@@ -108,6 +110,18 @@ impl GlobalMemory for KernelMemory<'_> {
 
     fn print(&mut self, text: &[u8]) {
         self.printed.extend_from_slice(text);
+    }
+
+    fn set_condition(&mut self, handle: u64, value: u32) -> Result<(), String> {
+        match self.conditions {
+            Some(conditions) if conditions.set(handle, value) => Ok(()),
+            Some(_) => Err(format!(
+                "{handle:#x} is the handle of no condition of the kernel's graph"
+            )),
+            None => Err(format!(
+                "condition {handle:#x} is set by a kernel that is in no graph with conditions"
+            )),
+        }
     }
 
     fn describe(&mut self, address: u64) -> String {

@@ -556,6 +556,7 @@ impl Body<'_, '_> {
             (_, true) => Callee::Function(index),
             ("vprintf", false) => Callee::Printf,
             ("__assertfail", false) => Callee::AssertFail,
+            ("cudaGraphSetConditional", false) => Callee::SetConditional,
             (name, false) if SYSTEM.contains(&name) => return Err(Refusal::Unsupported),
             (name, false) => {
                 return invalid(format!(
