@@ -113,7 +113,9 @@ fn fits(declared: &Param, actual: &ptx::Param) -> bool {
                 }
                 || actual.class() == ptx::Class::Bits && known.size == actual.size()
         }
-        Taken::Texture { .. } => actual.class() != ptx::Class::Bytes && actual.size() == 8,
+        Taken::Texture { .. } | Taken::Condition { .. } => {
+            actual.class() != ptx::Class::Bytes && actual.size() == 8
+        }
         Taken::Strided { .. } | Taken::TensorMap { .. } => actual.class() == ptx::Class::Bytes,
         Taken::Value { known: None, .. } => actual.pointer().is_none(),
         _ => actual.size() == 8 && matches!(actual.class(), ptx::Class::Integer | ptx::Class::Bits),

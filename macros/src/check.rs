@@ -15,7 +15,7 @@ use crate::kernel::{Extents, Kernel, Outline, Param, Rank};
 use crate::mangled;
 use crate::report::Report;
 use crate::suggest;
-use crate::value::{Known, Shape, Taken};
+use crate::value::{self, Known, Shape, Taken};
 use crate::witness;
 
 /// What a check speaks of: one declaration and its PTX file.
@@ -255,6 +255,9 @@ impl<'p> Subject<'_, 'p> {
             | Taken::Strided { .. }
             | Taken::TensorMap { .. }
             | Taken::Texture { .. } => {}
+            Taken::Condition { .. } => {
+                self.check_value(index, param, &value::CONDITION, declared, report);
+            }
             Taken::Slice { .. }
             | Taken::Optional { .. }
             | Taken::Pointer { .. }

@@ -101,7 +101,7 @@ fn fields(
 /// The type whose fields are meant.
 fn written(taken: &Taken) -> &Type {
     match taken {
-        Taken::Value { ty, .. } => ty,
+        Taken::Value { ty, .. } | Taken::Condition { ty } => ty,
         Taken::Slice { elem, .. }
         | Taken::Optional { elem }
         | Taken::Strided { elem, .. }

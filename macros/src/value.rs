@@ -29,6 +29,8 @@ pub(crate) enum Taken {
     TensorMap { elem: Type, written: bool },
     /// As a texture object of a device array: `Texture<T>`.
     Texture { elem: Type },
+    /// As a condition of a graph: `GraphCondition`.
+    Condition { ty: Type },
     /// As a device pointer: `*const T` and `*mut T`.
     Pointer { elem: Type, written: bool },
     /// As the address of a function of the device: `DeviceFn<fn(A) -> R>`.
@@ -53,6 +55,14 @@ pub(crate) enum Shape {
     Float,
     Bytes,
 }
+
+/// `cudaGraphConditionalHandle`: an `unsigned long long`.
+pub(crate) const CONDITION: Known = Known {
+    size: 8,
+    align: 8,
+    shape: Shape::Integer,
+    counts: false,
+};
 
 impl Taken {
     /// Whether it is an array that the call describes and acquires.
@@ -80,7 +90,7 @@ impl Taken {
     /// The alignment of the elements, if they are of a type known here.
     pub(crate) fn known_elem(&self) -> Option<Known> {
         match self {
-            Taken::Value { .. } | Taken::Function { .. } => None,
+            Taken::Value { .. } | Taken::Condition { .. } | Taken::Function { .. } => None,
             Taken::Slice { elem, .. }
             | Taken::Optional { elem }
             | Taken::Strided { elem, .. }
@@ -245,6 +255,11 @@ fn classify_strided(path: &TypePath) -> syn::Result<Option<Taken>> {
         return Ok(None);
     };
     let written = last.ident == "StridedMut";
+    if path.qself.is_none() && last.ident == "GraphCondition" && last.arguments.is_none() {
+        return Ok(Some(Taken::Condition {
+            ty: Type::Path(path.clone()),
+        }));
+    }
     let PathArguments::AngleBracketed(arguments) = &last.arguments else {
         return Ok(None);
     };
@@ -274,7 +289,8 @@ fn classify_strided(path: &TypePath) -> syn::Result<Option<Taken>> {
     }))
 }
 
-/// `TensorMap<T>` and `Texture<T>`; with other arguments, or none, it may be the user's own type.
+/// `TensorMap<T>`, `Texture<T>` and `GraphCondition`; with other arguments, it may be the user's own
+/// type.
 fn classify_object(path: &TypePath) -> syn::Result<Option<Taken>> {
     let Some(last) = path.path.segments.last() else {
         return Ok(None);

@@ -3,6 +3,7 @@
 mod array;
 mod capture;
 mod checked;
+mod condition;
 mod copy;
 mod error;
 mod exec;
@@ -30,6 +31,8 @@ use gridcall_view::{AsDeviceView, AsDeviceViewMut, StreamRef};
 use self::{
     array::{Array, Own, Part, Read, Write, check, tracker},
     checked::Checked,
+    condition::ConditionOf,
+    copy::Moves,
     functions::{Functions, KernelNodeParams, functions},
     order::{Order, Uses},
 };
@@ -50,6 +53,7 @@ pub(crate) use self::order::Access;
 pub use self::{
     array::{GraphSlice, GraphSliceMut},
     capture::{Capture, CaptureSlice, CaptureSliceMut},
+    condition::{ConditionHandle, GraphCondition},
     error::{GraphError, GraphErrorKind},
     exec::{GraphBuffers, GraphExec},
 };
@@ -114,6 +118,18 @@ pub use self::{
 /// Launches of one graph never overlap: each waits for the one before, on whatever streams they
 /// are.
 ///
+/// # Conditions
+///
+/// A kernel can decide what else of the graph runs, without the host: it sets a [`GraphCondition`] that
+/// it takes as a parameter, and nodes made by [`if_`](Graph::if_), [`if_else`](Graph::if_else),
+/// [`while_`](Graph::while_) and [`switch`](Graph::switch) run one of their bodies, or the same again.
+/// PTX that calls `cudaGraphSetConditional` is loaded as any: nothing needs to be linked. `if_else` and
+/// `switch` need a driver of CUDA 12.8.
+///
+/// A driver of CUDA 13.0 was seen to have a fault here: where several threads build and launch graphs with
+/// conditions at the same time, each its own, kernels fail at times (`CUDA_ERROR_LAUNCH_FAILED`), and
+/// their context with them. Build and launch such graphs on one thread.
+///
 /// # Attributes
 ///
 /// A node runs as a [cooperative](Launch::cooperative) grid, in [clusters](Launch::cluster), with a
@@ -132,7 +148,7 @@ pub struct Graph<'a> {
     inner: Inner<'a>,
     /// Whether nodes are put one after another whatever they use.
     in_order: bool,
-    /// Whether a capture into it failed.
+    /// Whether a capture into it failed, or what builds a body.
     incomplete: bool,
 }
 
@@ -141,6 +157,9 @@ struct Inner<'a> {
     functions: &'static Functions,
     context: Arc<CudaContext>,
     raw: CUgraph,
+    /// The graphs of the bodies of nodes, by their numbers in `order`; the first is `raw`.
+    bodies: Vec<CUgraph>,
+    conditions: Vec<ConditionOf>,
     /// Odd, and never another's.
     id: usize,
     /// What the arrays of the node were described for that was checked last.
@@ -155,10 +174,14 @@ struct NodeOf {
     raw: CUgraphNode,
     /// If it launches one.
     kernel: Option<Arc<Loaded>>,
+    /// If it copies or fills.
+    moves: Option<Moves>,
     /// If it has any.
     attributes: Option<Box<Attributes<'static>>>,
     /// Whether it does anything: a launch that covers nothing does not.
     enabled: bool,
+    /// Whether the user turned it off.
+    off: bool,
 }
 
 // SAFETY: handles of the driver, whose functions may be called from any thread, by one at a time:
@@ -207,6 +230,8 @@ impl<'a> Graph<'a> {
                 functions,
                 context: context.clone(),
                 raw,
+                bodies: vec![raw],
+                conditions: Vec::new(),
                 id,
                 noted: RefCell::default(),
                 nodes: Vec::new(),
@@ -307,7 +332,8 @@ impl<'a> Graph<'a> {
     ///
     /// # Errors
     ///
-    /// If one of the nodes is of another graph, `after` was added first, or the driver refuses.
+    /// If one of the nodes is of another graph or in another body, `after` was added first, or the driver
+    /// refuses.
     pub fn order<B, A>(&mut self, before: Node<B>, after: Node<A>) -> Result<(), GraphError> {
         let inner = &mut self.inner;
         inner.is_own_node(before)?;
@@ -316,13 +342,19 @@ impl<'a> Graph<'a> {
         if before >= after {
             return Err(GraphErrorKind::Backwards { before, after }.into());
         }
+        let body = inner.order.body_of(before);
+        if inner.order.body_of(after) != body {
+            return Err(GraphErrorKind::Bodies { before, after }.into());
+        }
         if !inner.order.put_after(after, before) {
             return Ok(());
         }
+        let raw = inner.bodies[body];
+        let _one = inner.one_at_a_time();
         let (from, to) = (inner.nodes[before].raw, inner.nodes[after].raw);
         // SAFETY: both are nodes of the graph, with no such edge yet, and no cycle: edges lead from
         // what was added earlier to what was added later.
-        unsafe { (inner.functions.add_dependencies)(inner.raw, &raw const from, &raw const to, 1) }
+        unsafe { (inner.functions.add_dependencies)(raw, &raw const from, &raw const to, 1) }
             .result()
             .map_err(|code| failed("cuGraphAddDependencies", code))
     }
@@ -337,9 +369,13 @@ impl<'a> Graph<'a> {
     ///
     /// # Errors
     ///
-    /// If a capture into it failed, or the driver refuses.
+    /// If a capture into it or a body of it failed, a condition decides no node, or the driver refuses.
     pub fn instantiate(self) -> Result<GraphExec<'a>, GraphError> {
         self.is_complete()?;
+        if self.inner.order.body() != 0 {
+            return Err(GraphErrorKind::Incomplete.into());
+        }
+        self.inner.all_decide()?;
         GraphExec::new(self.inner)
     }
 
@@ -397,7 +433,7 @@ impl<'a> Graph<'a> {
                 unsafe {
                     (inner.functions.add_kernel_node)(
                         node,
-                        inner.raw,
+                        inner.body(),
                         after.as_ptr(),
                         after.len(),
                         &raw const params,
@@ -435,7 +471,9 @@ impl<'a> Graph<'a> {
         let after = inner.order.before(&uses);
         let raw_after: Vec<_> = after.iter().map(|&index| inner.nodes[index].raw).collect();
         let mut raw = ptr::null_mut();
+        let one = inner.one_at_a_time();
         add(inner, &raw mut raw, &raw_after)?;
+        drop(one);
         Ok(inner.note_node(raw, after, uses))
     }
 }
@@ -494,7 +532,7 @@ impl Inner<'_> {
         after: &[CUgraphNode],
     ) -> Result<(), GraphError> {
         // SAFETY: by the caller.
-        unsafe { (self.functions.add_empty_node)(node, self.raw, after.as_ptr(), after.len()) }
+        unsafe { (self.functions.add_empty_node)(node, self.body(), after.as_ptr(), after.len()) }
             .result()
             .map_err(|code| failed("cuGraphAddEmptyNode", code))
     }
@@ -527,8 +565,10 @@ impl Inner<'_> {
         self.nodes.push(NodeOf {
             raw,
             kernel: None,
+            moves: None,
             attributes: None,
             enabled: true,
+            off: false,
         });
         Node {
             graph: self.id,
@@ -543,6 +583,7 @@ impl Drop for Inner<'_> {
         let Ok(_current) = enter(&self.context) else {
             return;
         };
+        let _one = self.one_at_a_time();
         // SAFETY: the graph is this one's, and nobody else has it. A failure leaks it.
         let _ = unsafe { (self.functions.destroy)(self.raw) };
     }

@@ -125,7 +125,7 @@ pub unsafe trait Arguments {
     /// The parameters, packed: `Params<_>`.
     type Params: AsRef<[u8]> + AsMut<[u8]>;
 
-    /// How many of the arguments are arrays, those that are left out too.
+    /// How many of the arguments are arrays, those that are left out too, or conditions of a graph.
     const ARRAYS: usize;
 
     /// Describes the arrays, checks and packs all arguments. Enqueues nothing.

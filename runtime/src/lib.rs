@@ -50,6 +50,7 @@
 //! | [`TensorMap<T>`](TensorMap), `TensorMapMut<T>` | `const __grid_constant__ CUtensorMap` | `&` or `&mut` to one that was made of an array |
 //! | [`Texture<T>`](Texture) | `cudaTextureObject_t` | `&` to one that was made of an array |
 //! | [`DeviceFn<fn(A) -> R>`](DeviceFn) | `R (*)(A)`, a pointer to a `__device__` function | `&` to one that was read from a static of the kernel's module |
+//! | [`GraphCondition`] | `cudaGraphConditionalHandle` | one of the graph that the node is added to |
 //! | `*const T`, `*mut T`, only in `unsafe fn` | `const T*`, `T*` | a [`DevicePointer`] or [`DevicePointerMut`] |
 //! | a struct with [`#[derive(KernelArg)]`](derive@KernelArg) | the same struct | the value; padding arrives as zeros |
 //!
@@ -421,8 +422,8 @@ pub use error::{
 };
 pub use function::{DeviceFn, DeviceFunction};
 pub use graph::{
-    Capture, CaptureSlice, CaptureSliceMut, Graph, GraphBuffers, GraphError, GraphErrorKind,
-    GraphExec, GraphSlice, GraphSliceMut, Node,
+    Capture, CaptureSlice, CaptureSliceMut, Graph, GraphBuffers, GraphCondition, GraphError,
+    GraphErrorKind, GraphExec, GraphSlice, GraphSliceMut, Node,
 };
 pub use kernel::{Kernel, Safe, Unsafe};
 pub use launch::{Block, Extent, Grid, Launch, LaunchShape, Length, cover, stride};
@@ -457,6 +458,7 @@ pub mod __private {
             Variant,
         },
         describe::Arrays,
+        graph::ConditionHandle,
         kernel::{Arguments, Declared, Family, NoView},
         layout::{
             ArgLayout, Class, Expected, Field as ArgField, Places, check_element, check_layout,

@@ -553,3 +553,144 @@ fn of_an_array_with_a_shape_what_it_reaches_counts() {
     assert_eq!(found[..6], [2.0; 6]);
     assert_eq!(found[6..], [1.0; 6]);
 }
+
+#[test]
+fn copies_and_fills_get_other_elements() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let from: Vec<u16> = (1..=8).collect();
+    let mut graph = Graph::new(&device).unwrap();
+    let x = graph
+        .own(Buffer::from_slice(&stream, &from).unwrap())
+        .unwrap();
+    let y = graph
+        .own(Buffer::<u16>::zeroed(&stream, 8).unwrap())
+        .unwrap();
+    let clear = graph.clear(y).unwrap();
+    let copy = graph.copy(x, y).unwrap();
+    let fill = graph.fill(y.slice_mut(..2).unwrap(), 90).unwrap();
+    let mut graph = graph.instantiate().unwrap();
+    let launch = |graph: &mut gridcall::GraphExec<'_>| {
+        graph.launch(&stream).unwrap();
+        graph.slice(y).unwrap().to_vec().unwrap()
+    };
+    assert_eq!(launch(&mut graph), [90, 90, 3, 4, 5, 6, 7, 8]);
+    // Another number of elements, other places and another value.
+    let part = |range: std::ops::Range<usize>| y.slice_mut(range).unwrap();
+    let from = |range: std::ops::Range<usize>| x.slice_mut(range).unwrap();
+    graph.update_copy(copy, from(0..3), part(5..8)).unwrap();
+    graph.update_fill(fill, part(2..5), 70).unwrap();
+    assert_eq!(launch(&mut graph), [0, 0, 70, 70, 70, 1, 2, 3]);
+    // None, and some again.
+    graph.update_copy(copy, from(0..0), part(1..1)).unwrap();
+    graph.update_clear(fill, part(0..0)).unwrap();
+    assert_eq!(launch(&mut graph), [0; 8]);
+    graph.update_copy(copy, x, y).unwrap();
+    assert_eq!(launch(&mut graph), [1, 2, 3, 4, 5, 6, 7, 8]);
+    // A fill that fills with bytes fills with words, and the other way round.
+    graph.update_fill(clear, y, 0x0102).unwrap();
+    graph.update_copy(copy, from(0..1), part(0..1)).unwrap();
+    graph.update_clear(fill, part(7..8)).unwrap();
+    let expected = [1, 0x0102, 0x0102, 0x0102, 0x0102, 0x0102, 0x0102, 0];
+    assert_eq!(launch(&mut graph), expected);
+}
+
+#[test]
+fn updates_of_copies_and_fills_are_checked() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let mut other = Graph::new(&device).unwrap();
+    let [x, y, mut z] = [(); 3].map(|()| {
+        graph
+            .own(Buffer::<f32>::zeroed(&stream, 8).unwrap())
+            .unwrap()
+    });
+    let foreign = other
+        .own(Buffer::<f32>::zeroed(&stream, 8).unwrap())
+        .unwrap();
+    let copy = graph.copy(x, y).unwrap(); // 0
+    graph
+        .add(
+            cover(8),
+            fill {
+                y: &mut z,
+                v: 1.0,
+                n: 8,
+            },
+        )
+        .unwrap(); // 1, beside
+    let none = y.slice_mut(..0).unwrap();
+    let nothing = graph.fill(none, 1.0).unwrap(); // 2
+    let mut graph = graph.instantiate().unwrap();
+    let said = |result: Result<(), gridcall::GraphError>| result.unwrap_err().to_string();
+    assert!(said(graph.update_copy(copy, x, z)).starts_with("node 0 would use what node 1 uses"));
+    assert!(said(graph.update_copy(copy, foreign, y)).starts_with("the array belongs to another"));
+    let short = y.slice_mut(1..).unwrap();
+    assert!(said(graph.update_copy(copy, x, short)).starts_with("cannot copy 8 elements to 7"));
+    let late = x.slice_mut(1..5).unwrap();
+    let early = x.as_slice().slice(..4).unwrap();
+    assert!(said(graph.update_copy(copy, early, late)).contains("overlap"));
+    assert_eq!(
+        said(graph.update_fill(copy, y, 2.0)),
+        "node 0 of the graph copies, and cannot be given what fills; what a node does is decided when the \
+         graph is built"
+    );
+    assert!(
+        said(graph.update_clear(nothing, y))
+            .starts_with("node 2 of the graph was built of no elements and does nothing, ")
+    );
+    // It is what it was.
+    graph.launch(&stream).unwrap();
+    assert_eq!(graph.slice(z).unwrap().to_vec().unwrap(), [1.0; 8]);
+}
+
+#[test]
+fn nodes_are_turned_off_and_on() {
+    let device = device!();
+    let stream = device.new_stream().unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let y = graph
+        .own(Buffer::<f32>::zeroed(&stream, 4).unwrap())
+        .unwrap();
+    let first = graph.fill(y, 1.0).unwrap();
+    macro_rules! add {
+        ($v:expr) => {
+            slow_add {
+                y: &mut { y },
+                v: $v,
+                cycles: 0,
+            }
+        };
+    }
+    let node = graph.add((1, 4), add!(1.0)).unwrap();
+    let mut graph = graph.instantiate().unwrap();
+    let launch = |graph: &mut gridcall::GraphExec<'_>| {
+        graph.launch(&stream).unwrap();
+        graph.slice(y).unwrap().to_vec().unwrap()
+    };
+    assert_eq!(launch(&mut graph), [2.0; 4]);
+    graph.set_enabled(node, false).unwrap();
+    assert_eq!(launch(&mut graph), [1.0; 4]);
+    graph.set_enabled(first, false).unwrap();
+    graph.set_enabled(node, true).unwrap();
+    assert_eq!(launch(&mut graph), [2.0; 4]);
+    // What is off stays so when it is updated, and has its new arguments when it is on again.
+    graph.set_enabled(node, false).unwrap();
+    graph.update(node, (1, 4), add!(10.0)).unwrap();
+    graph.update_fill(first, y, 5.0).unwrap();
+    assert_eq!(launch(&mut graph), [2.0; 4]);
+    graph.set_enabled(node, true).unwrap();
+    assert_eq!(launch(&mut graph), [12.0; 4]);
+    // Off, of nothing, and of something again.
+    graph.set_enabled(node, false).unwrap();
+    graph.update(node, cover(0), add!(10.0)).unwrap();
+    graph.set_enabled(node, true).unwrap();
+    assert_eq!(launch(&mut graph), [12.0; 4]);
+    graph.set_enabled(node, false).unwrap();
+    graph.update(node, (1, 4), add!(100.0)).unwrap();
+    assert_eq!(launch(&mut graph), [12.0; 4]);
+    graph.set_enabled(node, true).unwrap();
+    graph.set_enabled(first, true).unwrap();
+    assert_eq!(launch(&mut graph), [105.0; 4]);
+}

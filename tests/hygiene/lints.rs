@@ -60,6 +60,12 @@ pub mod kernels {
         pub safe fn add_pairs(pairs: Texture<gridcall::UInt2>, sums: &mut [u32], count: u32);
     }
 
+    #[kernel(ptx = "../kernels/conditional.ptx")]
+    unsafe extern "C" {
+        /// Sets a condition.
+        pub safe fn set_condition(condition: GraphCondition, value: u32);
+    }
+
     #[kernel(ptx = "../kernels/symbols.ptx")]
     unsafe extern "C" {
         /// The taps of the filter.

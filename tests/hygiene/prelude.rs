@@ -47,6 +47,11 @@ unsafe extern "C" {
     pub safe fn pairs(x: Texture<::gridcall::UInt2>, y: &mut [u32], n: u32);
 }
 
+#[::gridcall::kernel(ptx = "../kernels/conditional.ptx")]
+unsafe extern "C" {
+    pub safe fn set_condition(condition: GraphCondition, value: u32);
+}
+
 #[::gridcall::kernel(ptx = "../kernels/structs.ptx")]
 unsafe fn julia(out: &mut [u32], g: Grid);
 

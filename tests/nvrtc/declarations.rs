@@ -8,6 +8,8 @@ use gridcall::{
 const SOURCE: &str = "
     struct Window { float first; int count; double step; };
     __global__ void smooth(const float* x, float* y, Window w, unsigned n) { y[n] = x[0] * w.step; }
+    extern \"C\" __device__ void cudaGraphSetConditional(cudaGraphConditionalHandle, unsigned);
+    __global__ void set(cudaGraphConditionalHandle c, unsigned v) { cudaGraphSetConditional(c, v); }
     template <class T> __global__ void add(const T* x, T* y, long long n) { y[n] += x[n]; }
 ";
 
@@ -25,6 +27,7 @@ mod right {
     #[kernel]
     unsafe extern "C" {
         pub(super) fn smooth(x: &[f32], y: &mut [f32], w: Window, n: u32);
+        pub(super) fn set(c: GraphCondition, v: u32);
         #[instances(T = { f32, i32 })]
         pub(super) fn add<T>(x: &[T], y: &mut [T], n: i64);
     }
@@ -51,6 +54,7 @@ mod wrong {
         pub(super) fn too_few(x: &[f32], y: &mut [f32]);
         #[instances(T = { f32, u32 })]
         pub(super) fn add<T>(x: &[T], y: &mut [T], n: u64);
+        pub(super) fn set(c: GraphCondition, v: GraphCondition);
         pub(super) fn no_such_kernel(x: &[f32]);
         #[name("_Z6smoothPKfPf6Windowj")]
         pub(super) fn lowered(x: &[f32], y: &mut [f32], w: super::right::Window, n: u32);
@@ -80,6 +84,7 @@ fn right_declarations_compile_without_a_word() {
         let compiled = program()
             .option(format!("--std={standard}"))
             .kernel::<right::smooth>()
+            .kernel::<right::set>()
             .instance::<right::add, f32>()
             .instance::<right::add, i32>()
             .compile_for("compute_75")
@@ -120,6 +125,10 @@ fn each_difference_is_told() {
     refused(
         &program().kernel::<wrong::too_few>(),
         &["`too_few` declares 2 parameters, but the number in the source is `4`"],
+    );
+    refused(
+        &program().kernel::<wrong::set>(),
+        &["parameter 1, `v`, of `set` is `GraphCondition`, but the source declares `unsigned int`"],
     );
     refused(
         &program().instance::<wrong::add, u32>(),

@@ -104,6 +104,8 @@ pub(super) fn of_headers(name: &str) -> Option<Type> {
         "__nv_fp8_e4m3" => Scalar::Fp8E4m3,
         "__nv_fp8_e5m2" => Scalar::Fp8E5m2,
         "CUdeviceptr"
+        | "cudaGraphConditionalHandle"
+        | "CUgraphConditionalHandle"
         | "cudaTextureObject_t"
         | "cudaSurfaceObject_t"
         | "CUtexObject"

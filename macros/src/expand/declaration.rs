@@ -214,7 +214,8 @@ impl Subject<'_> {
             Taken::Strided { .. }
             | Taken::TensorMap { .. }
             | Taken::Texture { .. }
-            | Taken::Function { .. } => return None,
+            | Taken::Function { .. }
+            | Taken::Condition { .. } => return None,
         };
         let kind = scalar_name(elem)?;
         Some(quote_spanned! {ours()=>
@@ -239,9 +240,10 @@ impl Subject<'_> {
                     )
                 };
             }
-            Taken::TensorMap { .. } | Taken::Texture { .. } => {
+            Taken::TensorMap { .. } | Taken::Texture { .. } | Taken::Condition { .. } => {
                 let passed = match &param.taken {
                     Taken::Texture { .. } => Ident::new("Object", ours()),
+                    Taken::Condition { .. } => Ident::new("ConditionHandle", ours()),
                     _ => Ident::new("Descriptor", ours()),
                 };
                 return quote_spanned! {ours()=>

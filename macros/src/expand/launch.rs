@@ -53,7 +53,9 @@ impl Subject<'_> {
             .iter()
             .enumerate()
             .map(|(nth, requirement)| self.requirement(nth, requirement));
-        let array_count = plain(arrays.len());
+        let params = self.kernel.params.iter();
+        let conditions = params.filter(|param| matches!(param.taken, Taken::Condition { .. }));
+        let array_count = plain(arrays.len() + conditions.count());
         let disjoint = (written && arrays.len() > 1).then(|| self.disjoint(&arrays));
         let see = arrays.iter().map(|&index| self.see(index));
         let see = (!arrays.is_empty()).then(|| {
@@ -142,6 +144,7 @@ impl Subject<'_> {
             | Taken::TensorMap { elem, .. }
             | Taken::Texture { elem }
             | Taken::Value { ty: elem, .. }
+            | Taken::Condition { ty: elem }
             | Taken::Pointer { elem, .. }
             | Taken::Function { ty: elem, .. } => quote_spanned! {ours()=>
                 arrays.read::<#elem, _>(#number, &self.#field);
@@ -210,6 +213,7 @@ impl Subject<'_> {
             },
             Taken::Slice { elem, .. }
             | Taken::Value { ty: elem, .. }
+            | Taken::Condition { ty: elem }
             | Taken::Pointer { elem, .. }
             | Taken::Function { ty: elem, .. } => {
                 quote_spanned! {ours()=>
@@ -301,7 +305,10 @@ impl Subject<'_> {
                     bindings.extend(quote_spanned! {ours()=> let #ident = self.#ident; });
                     values.push(quote_spanned! {ours()=> (#name, &{ #ident }) });
                 }
-                Taken::Value { .. } | Taken::Pointer { .. } | Taken::Function { .. } => {
+                Taken::Value { .. }
+                | Taken::Condition { .. }
+                | Taken::Pointer { .. }
+                | Taken::Function { .. } => {
                     structs.push(ident);
                     bindings.extend(quote_spanned! {ours()=> let #ident = &self.#ident; });
                 }
@@ -402,6 +409,7 @@ impl Subject<'_> {
             | Taken::TensorMap { elem, .. }
             | Taken::Texture { elem }
             | Taken::Value { ty: elem, .. }
+            | Taken::Condition { ty: elem }
             | Taken::Pointer { elem, .. }
             | Taken::Function { ty: elem, .. } => {
                 quote_spanned! {ours()=>
@@ -423,6 +431,12 @@ impl Subject<'_> {
             Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => {
                 let view = view(index);
                 quote_spanned! {ours()=> params.set(#offset, #view.value()); }
+            }
+            Taken::Condition { .. } => {
+                let number = plain(index);
+                quote_spanned! {ours()=>
+                    params.set(#offset, &call.condition(#number, self.#field)?);
+                }
             }
             Taken::Value { known: None, ty } if self.entry.is_some() || self.later => {
                 let set = set(index, ty);

@@ -433,6 +433,14 @@ impl Argument {
                     format!("a function of the kernel's module, `{}`", describe::ty(ty)),
                 )
             }
+            Some(Taken::Condition { .. }) => {
+                let condition = quote_spanned! {ours()=> #krate::GraphCondition };
+                (
+                    condition.clone(),
+                    condition,
+                    "a condition of the graph".to_owned(),
+                )
+            }
             // Whatever is passed fits, so that calls give no errors of their own.
             None => {
                 generic = Some(Generic {

@@ -104,7 +104,11 @@ fn check_kernel(subject: &Subject<'_>, cuda: &Cuda, kernel: &cuda::Kernel) -> Ve
             is_struct: &is_struct,
             ..subject.known(index)
         };
-        if let Some(cure) = types::contradiction(param, &actual.ty, known) {
+        if let Some(mut cure) = types::contradiction(param, &actual.ty, known) {
+            // To the compiler it is an integer.
+            if actual.text.ends_with("GraphConditionalHandle") {
+                "write `GraphCondition`".clone_into(&mut cure);
+            }
             let name = actual
                 .name
                 .as_ref()

@@ -21,6 +21,7 @@ pub(super) struct Known<'a> {
 pub(super) fn contradiction(param: &Param, ty: &Type, known: Known<'_>) -> Option<String> {
     match &param.taken {
         Taken::Value { ty: written, .. } => check_value(&Rust::of(written), ty, known),
+        Taken::Condition { .. } => check_condition(ty),
         Taken::Slice { elem, written } | Taken::Pointer { elem, written } => {
             check_pointer(param, elem, *written, ty, known)
         }
@@ -113,6 +114,21 @@ fn check_value(written: &Rust, ty: &Type, known: Known<'_>) -> Option<String> {
         },
     };
     differs.then(|| cure(rust::by_value(ty)))
+}
+
+/// A handle is an `unsigned long long`.
+fn check_condition(ty: &Type) -> Option<String> {
+    let is_handle = match ty {
+        Type::Unknown | Type::Named(_) => true,
+        ty => matches!(
+            ty.only_scalar(),
+            Some(Scalar::Int {
+                size: 8,
+                signed: false
+            })
+        ),
+    };
+    (!is_handle).then(|| cure(rust::by_value(ty)))
 }
 
 fn check_pointer(
@@ -372,6 +388,10 @@ mod tests {
             ("p: DeviceFn<Op>", "float (*)(float)"),
             ("p: DeviceFn<fn(f32) -> f32>", "Op"),
             ("p: *const ()", "float (*)(float)"),
+            ("p: GraphCondition", "cudaGraphConditionalHandle"),
+            ("p: GraphCondition", "unsigned long long"),
+            ("p: GraphCondition", "Elsewhere"),
+            ("p: u64", "cudaGraphConditionalHandle"),
         ] {
             let rust = match rust.strip_prefix("p: #") {
                 Some(rest) => {
@@ -397,6 +417,9 @@ mod tests {
             ("p: u64", "const float*", "write `&[f32]`"),
             ("p: usize", "float*", "write `&mut [f32]`"),
             ("p: &[f32]", "size_t", "write `u64`"),
+            ("p: GraphCondition", "float*", "write `&mut [f32]`"),
+            ("p: GraphCondition", "int", "write `i32`"),
+            ("p: &[f32]", "cudaGraphConditionalHandle", "write `u64`"),
             ("p: u64", "Wide", "write `Wide`"),
             ("p: &[f64]", "const float*", "write `&[f32]`"),
             ("p: &[u32]", "const int*", "write `&[i32]`"),

@@ -125,7 +125,7 @@ impl<'g, 'a> Capture<'g, 'a> {
         unsafe {
             (inner.functions.begin_capture_to_graph)(
                 stream.cu_stream(),
-                inner.raw,
+                inner.body(),
                 after.as_ptr(),
                 ptr::null(),
                 after.len(),
@@ -267,6 +267,7 @@ impl<'g, 'a> Capture<'g, 'a> {
         self.graph.incomplete = true;
         let inner = &mut self.graph.inner;
         end(inner.functions, self.stream).map_err(|code| failed("cuStreamEndCapture", code))?;
+        inner.check_body()?;
         self.graph.incomplete = false;
         let known = |raw: &CUgraphNode| inner.nodes.iter().any(|node| node.raw == *raw);
         let raw = match last[..] {
@@ -320,7 +321,7 @@ fn frontier(inner: &Inner<'_>, stream: &CudaStream) -> Result<Vec<CUgraphNode>, 
     }
     .result()
     .map_err(|code| failed(CALL, code))?;
-    if status != ACTIVE || graph != inner.raw {
+    if status != ACTIVE || graph != inner.body() {
         return Err(failed(CALL, INVALIDATED));
     }
     if count == 0 {

@@ -1,7 +1,7 @@
 //! Of which graph a node is checked.
 //!
-//! An array of a graph may be described only while a node of its graph is checked, on the thread
-//! that checks it. That is how it is refused everywhere else.
+//! An array or a condition of a graph may be described only while a node of its graph is checked, on the
+//! thread that checks it. That is how it is refused everywhere else.
 
 use std::cell::Cell;
 
@@ -42,6 +42,19 @@ pub(super) fn is_checked(graph: usize) -> Result<(), ViewError> {
         return Ok(());
     }
     Err(refused(checked))
+}
+
+/// Refuses a condition of this graph, unless a node of it is checked.
+pub(super) fn condition_is_checked(graph: usize) -> Result<(), ViewError> {
+    match CHECKED.get() {
+        checked if checked == graph => Ok(()),
+        0 => Err(ViewError::other(
+            "it is a condition of a graph, and means nothing outside of the graph's nodes; add the kernel to the graph",
+        )),
+        _ => Err(ViewError::other(
+            "it is a condition of another graph; make one of this graph, by `condition`",
+        )),
+    }
 }
 
 #[cold]

@@ -83,6 +83,26 @@ pub enum GraphErrorKind {
         /// The node that was to come after it.
         after: usize,
     },
+    /// A node was to be given other work than it does.
+    #[error(
+        "node {node} of the graph {is}, and cannot be given what {asked}; what a node does is decided when the graph is built"
+    )]
+    OtherWork {
+        /// The node, from 0, in the order they were added.
+        node: usize,
+        /// What it does.
+        is: &'static str,
+        /// What the update asked for.
+        asked: &'static str,
+    },
+    /// A node cannot be turned off.
+    #[error(
+        "node {node} of the graph cannot be turned off or on: only launches of kernels, copies and fills can"
+    )]
+    AlwaysOn {
+        /// The node, from 0, in the order they were added.
+        node: usize,
+    },
     /// A node's new arguments conflict with a node that may run at the same time.
     #[error(
         "node {node} would use what node {other} uses, one of them writes to it, and they may run at the same time; put one after the other by `order` before the graph is instantiated, or build the graph with these arguments"
@@ -108,10 +128,74 @@ pub enum GraphErrorKind {
         /// Its answer.
         code: DriverCode,
     },
-    /// A capture into the graph failed, or was left by an error, so that it is not known what the
-    /// graph holds.
-    #[error("a capture into this graph did not succeed; build the graph anew")]
+    /// A capture into the graph, or what builds a body of a node, failed or was left by an error, so
+    /// that it is not known what the graph holds.
+    #[error(
+        "a capture into this graph, or a body of one of its nodes, did not succeed; build the graph anew"
+    )]
     Incomplete,
+    /// A condition decides a node already.
+    #[error(
+        "condition {condition} of the graph decides node {node} already, and can decide no other; make one for each node, by `condition`"
+    )]
+    Decided {
+        /// The condition, from 0, in the order they were made.
+        condition: usize,
+        /// The node.
+        node: usize,
+    },
+    /// A condition decides no node.
+    #[error(
+        "condition {condition} of the graph decides no node; give it to `if_`, `while_` or `switch`, or make none"
+    )]
+    Undecided {
+        /// The condition, from 0, in the order they were made.
+        condition: usize,
+    },
+    /// No kernel in a loop can end it.
+    #[error(
+        "no kernel in the body takes condition {condition} of the graph, so that the loop would never end; add one that sets it to 0 in the end"
+    )]
+    Endless {
+        /// The condition, from 0, in the order they were made.
+        condition: usize,
+    },
+    /// A node has no bodies.
+    #[error(
+        "a switch of 0 cases runs nothing; give the number of cases, which the condition counts from 0"
+    )]
+    NoCases,
+    /// A body holds what only the host can run.
+    #[error(
+        "{what} was captured into a body of a node that a condition decides, and only kernels, copies, fills and nodes with bodies can be there; capture it into the graph itself"
+    )]
+    NotInBody {
+        /// What was captured.
+        what: &'static str,
+    },
+    /// Two nodes are in different bodies.
+    #[error(
+        "node {before} and node {after} are in different bodies of the graph; order the nodes that run these bodies"
+    )]
+    Bodies {
+        /// The node that was to come first.
+        before: usize,
+        /// The node that was to come after it.
+        after: usize,
+    },
+    /// The driver is too old for what the graph needs.
+    #[error(
+        "{what} needs a driver of CUDA {}.{}, this one is of CUDA {}.{}; update the driver",
+        needs / 1000, needs % 1000 / 10, found / 1000, found % 1000 / 10
+    )]
+    OldDriver {
+        /// What needs it.
+        what: &'static str,
+        /// The version it needs: 1000 × major + 10 × minor.
+        needs: u32,
+        /// The driver's.
+        found: u32,
+    },
     /// The graph does not own a buffer there.
     #[error(
         "the graph owns no such buffer: only what was given to it by `own` can be looked at, and be taken back once"

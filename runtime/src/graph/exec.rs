@@ -12,6 +12,8 @@ use super::{
     Inner, Node,
     array::{Array, GraphSlice, GraphSliceMut, Part, State},
     checked::Checked,
+    condition::launch_one,
+    copy::Moves,
     enter,
     error::{GraphError, GraphErrorKind},
     failed, node_params, not_added,
@@ -38,7 +40,7 @@ pub struct GraphExec<'a> {
     settled_on: Cell<usize>,
     driver: &'static Driver,
     /// Dropped after the graph is destroyed.
-    inner: Inner<'a>,
+    pub(super) inner: Inner<'a>,
 }
 
 /// No stream's handle.
@@ -55,15 +57,21 @@ impl<'a> GraphExec<'a> {
         let driver = driver()?;
         let _current = enter(&inner.context)?;
         let mut raw = ptr::null_mut();
+        let one = inner.one_at_a_time();
         // SAFETY: `raw` takes the answer; the graph is the driver's own; 0 asks for nothing special.
         unsafe { (inner.functions.instantiate)(&raw mut raw, inner.raw, 0) }
             .result()
             .map_err(|code| failed("cuGraphInstantiateWithFlags", code))?;
+        drop(one);
         let mut kernels = inner.nodes.iter().filter_map(|node| node.kernel.as_ref());
         let exec = GraphExec {
             enqueuing: Enqueuing {
                 raw,
-                launch: inner.functions.launch,
+                launch: if inner.conditions.is_empty() {
+                    inner.functions.launch
+                } else {
+                    launch_one
+                },
                 synchronous: kernels.any(|kernel| kernel.synchronous),
             },
             is_capturing: driver.stream_is_capturing,
@@ -107,6 +115,7 @@ impl<'a> GraphExec<'a> {
     pub fn upload(&mut self, stream: &CudaStream) -> Result<(), GraphError> {
         let _current = self.check_stream(stream)?;
         let _current = enter(&self.inner.context)?;
+        let _one = self.inner.one_at_a_time();
         // SAFETY: the graph is this one's; the stream is borrowed and of its context.
         unsafe { (self.inner.functions.upload)(self.enqueuing.raw, stream.cu_stream()) }
             .result()
@@ -260,17 +269,59 @@ impl<'a> GraphExec<'a> {
         if others {
             inner.order.set_accesses(node, accesses);
         }
-        if enabled != this.enabled {
+        if enabled != inner.nodes[node].enabled {
             let _current = enter(&inner.context)?;
-            let set_enabled = inner.functions.node_set_enabled;
-            // SAFETY: it is a kernel's node of the graph that `exec` was made from.
-            unsafe { set_enabled(self.enqueuing.raw, this.raw, enabled.into()) }
-                .result()
-                .map_err(|code| failed("cuGraphNodeSetEnabled", code))?;
-            inner.nodes[node].enabled = enabled;
+            inner.enable(self.enqueuing.raw, node, enabled)?;
         }
         drop(current);
         Ok(())
+    }
+
+    /// Turns a node off or on again, for launches from now on. One that is off does nothing, keeps its
+    /// place in the order, and can be updated.
+    ///
+    /// ```no_run
+    /// use gridcall::{Buffer, Graph};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let ctx = gridcall::device(0)?;
+    /// let stream = ctx.new_stream()?;
+    /// let mut graph = Graph::new(&ctx)?;
+    /// let x = graph.own(Buffer::<u32>::zeroed(&stream, 4)?)?;
+    /// let fill = graph.fill(x, 1)?;
+    /// let mut graph = graph.instantiate()?;
+    /// graph.set_enabled(fill, false)?;
+    /// graph.launch(&stream)?;
+    /// assert_eq!(graph.slice(x)?.to_vec()?, [0; 4]);
+    /// graph.set_enabled(fill, true)?;
+    /// graph.launch(&stream)?;
+    /// assert_eq!(graph.slice(x)?.to_vec()?, [1; 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the node is of another graph, is no launch of a kernel, copy or fill, or the driver refuses.
+    pub fn set_enabled<D>(&mut self, node: Node<D>, on: bool) -> Result<(), GraphError> {
+        let (inner, exec) = (&mut self.inner, self.enqueuing.raw);
+        inner.is_own_node(node)?;
+        let this = &inner.nodes[node.index];
+        match this.moves {
+            // To the driver it is a node that can neither be turned off nor on, and there is nothing to.
+            Some(Moves::Nothing) => return Ok(()),
+            None if this.kernel.is_none() => {
+                return Err(GraphErrorKind::AlwaysOn { node: node.index }.into());
+            }
+            _ => {}
+        }
+        let enabled = this.enabled;
+        let _current = enter(&inner.context)?;
+        inner.set_enabled(exec, node.index, enabled, !on)
+    }
+
+    pub(super) fn raw(&self) -> CUgraphExec {
+        self.enqueuing.raw
     }
 
     /// Elements of a buffer that the graph [owns](super::Graph::own), to be read between its
@@ -424,6 +475,40 @@ impl<'a> GraphExec<'a> {
     }
 }
 
+impl Inner<'_> {
+    /// Lets a node of the graph that `exec` was made from do something, or nothing. The graph's context must
+    /// be current.
+    pub(super) fn enable(
+        &mut self,
+        exec: CUgraphExec,
+        index: usize,
+        enabled: bool,
+    ) -> Result<(), GraphError> {
+        if self.nodes[index].enabled == enabled {
+            return Ok(());
+        }
+        self.set_enabled(exec, index, enabled, self.nodes[index].off)
+    }
+
+    fn set_enabled(
+        &mut self,
+        exec: CUgraphExec,
+        index: usize,
+        enabled: bool,
+        off: bool,
+    ) -> Result<(), GraphError> {
+        let _one = self.one_at_a_time();
+        let node = &mut self.nodes[index];
+        let on = enabled && !off;
+        // SAFETY: `exec` was made from this graph, of which it is a kernel's node, a copy or a fill.
+        unsafe { (self.functions.node_set_enabled)(exec, node.raw, on.into()) }
+            .result()
+            .map_err(|code| failed("cuGraphNodeSetEnabled", code))?;
+        (node.enabled, node.off) = (enabled, off);
+        Ok(())
+    }
+}
+
 impl GraphExec<'static> {
     /// Launches the graph, and owns it until the launch is done; gives it back to whoever awaits, or
     /// [waits](After::wait), for that. Dropping the future keeps the graph until then.
@@ -528,6 +613,7 @@ impl Drop for GraphExec<'_> {
         let Ok(_current) = enter(&self.inner.context) else {
             return;
         };
+        let _one = self.inner.one_at_a_time();
         // One that runs is destroyed after it, by the driver. A failure leaks it.
         // SAFETY: the graph is this one's, and nobody else has it.
         let _ = unsafe { (self.inner.functions.exec_destroy)(self.enqueuing.raw) };

@@ -11,6 +11,7 @@ use cudarc::driver::sys::{
     CUgraphNode, CUstream,
 };
 
+use super::condition::{ConditionHandle, ConditionalNodeParams};
 use crate::{
     attributes::SysValue,
     driver::{DriverCode, driver},
@@ -30,14 +31,43 @@ pub(super) struct Functions {
     pub(super) add_memset_node: AddNodeIn<CUDA_MEMSET_NODE_PARAMS>,
     pub(super) add_empty_node:
         unsafe extern "C" fn(*mut CUgraphNode, CUgraph, *const CUgraphNode, usize) -> DriverCode,
+    pub(super) get_nodes: unsafe extern "C" fn(CUgraph, *mut CUgraphNode, *mut usize) -> DriverCode,
+    pub(super) node_get_type: unsafe extern "C" fn(CUgraphNode, *mut c_uint) -> DriverCode,
     pub(super) add_dependencies:
         unsafe extern "C" fn(CUgraph, *const CUgraphNode, *const CUgraphNode, usize) -> DriverCode,
+    pub(super) conditional_handle_create: unsafe extern "C" fn(
+        *mut ConditionHandle,
+        CUgraph,
+        CUcontext,
+        c_uint,
+        c_uint,
+    ) -> DriverCode,
+    pub(super) add_node: unsafe extern "C" fn(
+        *mut CUgraphNode,
+        CUgraph,
+        *const CUgraphNode,
+        *const c_void,
+        usize,
+        *mut ConditionalNodeParams,
+    ) -> DriverCode,
     pub(super) instantiate: unsafe extern "C" fn(*mut CUgraphExec, CUgraph, u64) -> DriverCode,
     pub(super) exec_destroy: unsafe extern "C" fn(CUgraphExec) -> DriverCode,
     pub(super) upload: unsafe extern "C" fn(CUgraphExec, CUstream) -> DriverCode,
     pub(super) launch: unsafe extern "C" fn(CUgraphExec, CUstream) -> DriverCode,
     pub(super) exec_kernel_node_set_params:
         unsafe extern "C" fn(CUgraphExec, CUgraphNode, *const KernelNodeParams) -> DriverCode,
+    pub(super) exec_memcpy_node_set_params: unsafe extern "C" fn(
+        CUgraphExec,
+        CUgraphNode,
+        *const CUDA_MEMCPY3D,
+        CUcontext,
+    ) -> DriverCode,
+    pub(super) exec_memset_node_set_params: unsafe extern "C" fn(
+        CUgraphExec,
+        CUgraphNode,
+        *const CUDA_MEMSET_NODE_PARAMS,
+        CUcontext,
+    ) -> DriverCode,
     pub(super) node_set_enabled:
         unsafe extern "C" fn(CUgraphExec, CUgraphNode, c_uint) -> DriverCode,
     pub(super) begin_capture_to_graph: unsafe extern "C" fn(
@@ -120,12 +150,18 @@ fn resolve() -> Result<Functions, LoadError> {
         add_memcpy_node: function!("cuGraphAddMemcpyNode"),
         add_memset_node: function!("cuGraphAddMemsetNode"),
         add_empty_node: function!("cuGraphAddEmptyNode"),
+        get_nodes: function!("cuGraphGetNodes"),
+        node_get_type: function!("cuGraphNodeGetType"),
         add_dependencies: function!("cuGraphAddDependencies"),
+        conditional_handle_create: function!("cuGraphConditionalHandleCreate"),
+        add_node: function!("cuGraphAddNode_v2"),
         instantiate: function!("cuGraphInstantiateWithFlags"),
         exec_destroy: function!("cuGraphExecDestroy"),
         upload: function!("cuGraphUpload"),
         launch: function!("cuGraphLaunch"),
         exec_kernel_node_set_params: function!("cuGraphExecKernelNodeSetParams_v2"),
+        exec_memcpy_node_set_params: function!("cuGraphExecMemcpyNodeSetParams"),
+        exec_memset_node_set_params: function!("cuGraphExecMemsetNodeSetParams"),
         node_set_enabled: function!("cuGraphNodeSetEnabled"),
         begin_capture_to_graph: function!("cuStreamBeginCaptureToGraph"),
         get_capture_info: function!("cuStreamGetCaptureInfo_v3"),

@@ -3,6 +3,10 @@
 //! Two nodes conflict if they use overlapping memory and one of them writes to it. A node comes
 //! after all nodes before it, in the order they were added, that it conflicts with; others may run
 //! beside it.
+//!
+//! A node that runs bodies, by a condition, does all that the nodes in them do. Those come after each
+//! other within one body; of nodes of two bodies of one node, or of two rounds, never do two run at
+//! the same time.
 
 /// What a node does with the memory from one address up to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +20,11 @@ pub(crate) struct Access {
 #[derive(Debug, Default)]
 pub(super) struct Order {
     nodes: Vec<Node>,
+    /// The bodies, each by the node that runs it and what decides whether it does. The graph itself is
+    /// body 0, and none of these.
+    bodies: Vec<Body>,
+    /// The body that nodes are added to.
+    body: usize,
     /// Room for one mark a node, so that looking for one allocates nothing.
     marks: Vec<bool>,
 }
@@ -25,8 +34,17 @@ struct Node {
     /// Those it directly comes after, which were added earlier.
     after: Vec<usize>,
     uses: Uses,
+    /// The body that it is in.
+    body: usize,
     /// Whether none of its accesses conflicts with another of them.
     apart: bool,
+}
+
+/// A body of a node.
+#[derive(Clone, Copy, Debug)]
+struct Body {
+    node: usize,
+    condition: Access,
 }
 
 /// What memory a node uses.
@@ -46,12 +64,17 @@ impl Uses {
 impl Order {
     /// The fewest nodes that a new one must directly come after.
     pub(super) fn before(&mut self, uses: &Uses) -> Vec<usize> {
+        self.before_in(self.nodes.len(), uses)
+    }
+
+    /// The fewest nodes of the body that one must directly come after, of those before node `end`.
+    fn before_in(&mut self, end: usize, uses: &Uses) -> Vec<usize> {
         let mut direct = Vec::new();
         self.marks.fill(false);
         // A mark says that what is found to come after others brings this one with it.
-        for (index, node) in self.nodes.iter().enumerate().rev() {
+        for (index, node) in self.nodes[..end].iter().enumerate().rev() {
             if !self.marks[index] {
-                if !uses.conflict(&node.uses) {
+                if node.body != self.body || !uses.conflict(&node.uses) {
                     continue;
                 }
                 direct.push(index);
@@ -66,9 +89,80 @@ impl Order {
     /// Adds a node that directly comes after these.
     pub(super) fn add(&mut self, after: Vec<usize>, uses: Uses) -> usize {
         let apart = are_apart(&uses.accesses);
-        self.nodes.push(Node { after, uses, apart });
+        let body = self.body;
+        self.nodes.push(Node {
+            after,
+            uses,
+            body,
+            apart,
+        });
         self.marks.push(false);
         self.nodes.len() - 1
+    }
+
+    /// The body that nodes are added to; 0 is the graph itself.
+    pub(super) fn body(&self) -> usize {
+        self.body
+    }
+
+    /// The body that a node is in.
+    pub(super) fn body_of(&self, node: usize) -> usize {
+        self.nodes[node].body
+    }
+
+    /// From now on, nodes are added to a body of the node that was added last but for those in its
+    /// bodies, which runs it by this condition. Gives the body's number: each has the next.
+    pub(super) fn begin_body(&mut self, node: usize, condition: Access) -> usize {
+        self.bodies.push(Body { node, condition });
+        self.body = self.bodies.len();
+        self.body
+    }
+
+    /// Ends the body: nodes are added to what its node is in.
+    pub(super) fn end_body(&mut self) {
+        if let Some(body) = self.body.checked_sub(1) {
+            self.body = self.nodes[self.bodies[body].node].body;
+        }
+    }
+
+    /// Puts a node whose bodies have ended behind those that it must directly come after, as a whole,
+    /// and says which.
+    pub(super) fn close(&mut self, node: usize) -> &[usize] {
+        self.gather(node);
+        let uses = Uses {
+            accesses: self.nodes[node].uses.accesses.clone(),
+            all: self.nodes[node].uses.all,
+        };
+        let after = self.before_in(node, &uses);
+        self.nodes[node].after = after;
+        &self.nodes[node].after
+    }
+
+    /// Lets a node with bodies do what the nodes in them do.
+    fn gather(&mut self, node: usize) {
+        let mut accesses: Vec<Access> = Vec::new();
+        let mut all = self.nodes[node].uses.all;
+        let mut add = |access: &Access| {
+            if !accesses.contains(access) {
+                accesses.push(*access);
+            }
+        };
+        for (index, body) in self.bodies.iter().enumerate() {
+            if body.node == node {
+                add(&body.condition);
+                for inner in self.nodes.iter().filter(|inner| inner.body == index + 1) {
+                    inner.uses.accesses.iter().for_each(&mut add);
+                    all |= inner.uses.all;
+                }
+            }
+        }
+        self.nodes[node].uses = Uses { accesses, all };
+    }
+
+    /// The node that runs the body that a node is in.
+    fn outer(&self, node: usize) -> Option<usize> {
+        let body = self.nodes[node].body.checked_sub(1)?;
+        Some(self.bodies[body].node)
     }
 
     /// Lets a node come after one that was added earlier. Whether it did not already, directly.
@@ -94,26 +188,49 @@ impl Order {
     }
 
     /// Lets a node do these instead.
-    pub(super) fn set_accesses(&mut self, node: usize, accesses: &[Access]) {
-        let node = &mut self.nodes[node];
+    pub(super) fn set_accesses(&mut self, index: usize, accesses: &[Access]) {
+        let node = &mut self.nodes[index];
         node.uses.accesses.clear();
         node.uses.accesses.extend_from_slice(accesses);
         node.apart = are_apart(accesses);
+        let mut outer = self.outer(index);
+        while let Some(node) = outer {
+            self.gather(node);
+            outer = self.outer(node);
+        }
     }
 
     /// A node that could run beside this one and would conflict with it, if it did these instead.
     pub(super) fn beside(&mut self, node: usize, accesses: &[Access]) -> Option<usize> {
-        if self.nodes[node].uses.all {
+        let found = self.beside_in_body(node, accesses);
+        let mut outer = self.outer(node);
+        // Whoever runs the body does the same.
+        found.or_else(|| {
+            while let Some(node) = outer {
+                let found = self.beside_in_body(node, accesses);
+                if found.is_some() {
+                    return found;
+                }
+                outer = self.outer(node);
+            }
+            None
+        })
+    }
+
+    fn beside_in_body(&mut self, node: usize, accesses: &[Access]) -> Option<usize> {
+        let Node { body, uses, .. } = &self.nodes[node];
+        let body = *body;
+        if uses.all {
             return None;
         }
-        let conflicting =
-            self.nodes.iter().enumerate().position(|(index, other)| {
-                index != node && conflict(&other.uses.accesses, accesses)
-            })?;
+        let is_other =
+            |other: &Node| other.body == body && conflict(&other.uses.accesses, accesses);
+        let mut nodes = self.nodes.iter().enumerate();
+        let conflicting = nodes.position(|(index, other)| index != node && is_other(other))?;
         self.mark_ordered(node);
         let mut others = self.nodes.iter().enumerate().skip(conflicting);
         others
-            .find(|&(index, other)| !self.marks[index] && conflict(&other.uses.accesses, accesses))
+            .find(|&(index, other)| !self.marks[index] && is_other(other))
             .map(|(index, _)| index)
     }
 
@@ -246,6 +363,67 @@ mod tests {
         assert_eq!(order.beside(1, &[writes(24)]), None);
         order.set_accesses(3, &[writes(32)]);
         assert_eq!(order.beside(1, &[reads(32)]), Some(3));
+    }
+
+    #[test]
+    fn a_node_with_bodies_does_what_they_do() {
+        let condition = reads(1000);
+        let mut order = Order::default();
+        add(&mut order, &[writes(0)]); // 0
+        add(&mut order, &[writes(8)]); // 1, beside 0
+        add(&mut order, &[writes(1000)]); // 2: sets the condition
+        assert_eq!(add_body_node(&mut order), 3);
+        assert_eq!(order.begin_body(3, condition), 1);
+        assert_eq!(add(&mut order, &[reads(0), writes(16)]), NONE); // 4
+        assert_eq!(add(&mut order, &[reads(16), writes(24)]), [4]); // 5
+        assert_eq!(add(&mut order, &[writes(32)]), NONE); // 6, beside both
+        order.end_body();
+        assert_eq!(order.body(), 0);
+        assert_eq!(order.close(3), [2, 0]);
+        assert_eq!(add(&mut order, &[reads(24)]), [3]); // 7
+        assert_eq!(add(&mut order, &[reads(8)]), [1]); // 8, beside 3
+        assert_eq!((order.body_of(5), order.body_of(7)), (1, 0));
+        // What runs beside within the body, and beside the whole of it.
+        assert_eq!(order.beside(6, &[reads(16)]), Some(4));
+        assert_eq!(order.beside(6, &[writes(8)]), Some(1));
+        assert_eq!(order.beside(6, &[writes(0)]), Some(4));
+        assert_eq!(order.beside(5, &[writes(0)]), None);
+        assert_eq!(order.beside(8, &[writes(32)]), Some(3));
+        // An update in the body is one of the node that runs it.
+        order.set_accesses(6, &[writes(40)]);
+        assert_eq!(order.beside(8, &[writes(32)]), None);
+        assert_eq!(order.beside(8, &[writes(40)]), Some(3));
+        assert_eq!(order.beside(8, &[writes(1000)]), Some(2));
+    }
+
+    #[test]
+    fn bodies_lie_in_bodies() {
+        let mut order = Order::default();
+        let outer = add_body_node(&mut order); // 0
+        assert_eq!(order.begin_body(outer, reads(1000)), 1);
+        add(&mut order, &[writes(0)]); // 1
+        let inner = add_body_node(&mut order); // 2
+        assert_eq!(order.begin_body(inner, reads(2000)), 2);
+        add_all(&mut order); // 3
+        order.end_body();
+        assert_eq!(order.begin_body(inner, reads(2000)), 3);
+        assert_eq!(add(&mut order, &[writes(8)]), NONE); // 4: the other body
+        order.end_body();
+        assert_eq!(order.close(inner), [1]);
+        assert_eq!(order.body(), 1);
+        order.end_body();
+        assert_eq!(order.close(outer), NONE);
+        // It may use anything, and so do those around it.
+        assert_eq!(add(&mut order, &[reads(64)]), [0]);
+        assert_eq!(order.beside(4, &[writes(64)]), None);
+    }
+
+    fn add_body_node(order: &mut Order) -> usize {
+        let uses = Uses {
+            accesses: Vec::new(),
+            all: false,
+        };
+        order.add(Vec::new(), uses)
     }
 
     #[test]
