@@ -77,13 +77,13 @@ fn nothing_is_allocated_for_nothing() {
 }
 
 #[test]
-fn addresses_are_aligned_to_256_bytes_and_no_more() {
+fn addresses_are_aligned_to_512_bytes_and_no_more() {
     let (_device, _context) = fresh();
     let mut last = 0;
     for bytes in [1, 256, 1000, 4096] {
         let mut pointer = 0;
         assert_eq!(cu!(cuMemAlloc_v2(&raw mut pointer, bytes)), SUCCESS);
-        assert_eq!(pointer % 512, 256);
+        assert_eq!(pointer % 1024, 512);
         assert_ne!(pointer, last);
         last = pointer;
     }

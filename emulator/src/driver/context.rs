@@ -41,7 +41,7 @@ pub(crate) struct Context {
 /// Which memory a context's kernels reach.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
-    context: usize,
+    pub(crate) context: usize,
     peers: HashSet<usize>,
     pools: HashSet<usize>,
 }
@@ -148,6 +148,8 @@ impl Driver {
         self.streams.retain(|_, stream| stream.context != handle);
         self.events.retain(|_, event| event.context != handle);
         self.modules.retain(|_, module| module.context != handle);
+        self.arrays.retain(|_, array| array.context != handle);
+        self.objects.forget(handle);
         let modules: HashSet<usize> = self.modules.keys().copied().collect();
         self.functions
             .retain(|_, function| modules.contains(&function.module));

@@ -253,7 +253,7 @@ impl Driver {
 
     /// Whether a range lies in the host's own memory, which no kernel reaches; refuses what lies
     /// partly in memory the driver knows.
-    fn is_pageable(&mut self, stream: usize, address: u64, bytes: u64) -> Answer<bool> {
+    pub(crate) fn is_pageable(&mut self, stream: usize, address: u64, bytes: u64) -> Answer<bool> {
         if self.memory.find_range(address, bytes).is_some() {
             return Ok(false);
         }

@@ -11,6 +11,9 @@ macro_rules! same_layout {
 
 same_layout! {
     super::allocate::Location = sys::CUmemLocation,
+    super::array::CopyParams2d = sys::CUDA_MEMCPY2D,
+    super::array::Description = sys::CUDA_ARRAY3D_DESCRIPTOR,
+    super::array::Description2d = sys::CUDA_ARRAY_DESCRIPTOR,
     super::context::CreateParams = sys::CUctxCreateParams,
     super::device::Properties = sys::CUdevprop,
     super::graph::InstantiateParams = sys::CUDA_GRAPH_INSTANTIATE_PARAMS,
@@ -22,6 +25,8 @@ same_layout! {
     super::node::CopyNodeParams = sys::CUDA_MEMCPY_NODE_PARAMS,
     super::node::FillParams = sys::CUDA_MEMSET_NODE_PARAMS,
     super::node::HostParams = sys::CUDA_HOST_NODE_PARAMS,
+    super::object::Resource = sys::CUDA_RESOURCE_DESC,
+    super::object::TextureDescription = sys::CUDA_TEXTURE_DESC,
     super::pool::Properties = sys::CUmemPoolProps,
     super::pool::AccessDescription = sys::CUmemAccessDesc,
     [u8; 16] = sys::CUuuid,

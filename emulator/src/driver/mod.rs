@@ -3,6 +3,7 @@
 //! Each file holds one kind of object and the functions of the driver that make and use it.
 
 pub(crate) mod allocate;
+pub(crate) mod array;
 pub(crate) mod border;
 pub(crate) mod capture;
 pub(crate) mod codes;
@@ -23,6 +24,7 @@ pub(crate) mod library;
 pub(crate) mod link;
 pub(crate) mod module;
 pub(crate) mod node;
+pub(crate) mod object;
 pub(crate) mod occupancy;
 pub(crate) mod pointer;
 pub(crate) mod pool;
@@ -35,9 +37,9 @@ pub(crate) mod work;
 /// The functions of the driver by name.
 mod api {
     pub(crate) use super::{
-        allocate::*, capture::*, codes::*, condition::*, context::*, copy::*, device::*, event::*,
-        function::*, graph::*, launch::*, library::*, link::*, module::*, node::*, occupancy::*,
-        pointer::*, pool::*, stream::*, table::*, user_object::*,
+        allocate::*, array::*, capture::*, codes::*, condition::*, context::*, copy::*, device::*,
+        event::*, function::*, graph::*, launch::*, library::*, link::*, module::*, node::*,
+        object::*, occupancy::*, pointer::*, pool::*, stream::*, table::*, user_object::*,
     };
 }
 
@@ -50,6 +52,7 @@ use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use crate::config::Config;
 use crate::memory::Memory;
 use crate::report::{Report, ReportKind};
+use array::Array;
 use codes::{Answer, Code};
 use context::Context;
 use device::Device;
@@ -67,6 +70,7 @@ use work::Op;
 
 pub(crate) use condition::Values;
 pub(crate) use context::Reach;
+pub(crate) use object::Objects;
 pub(crate) use work::OpInfo;
 
 /// The version of CUDA that the driver claims to be of.
@@ -86,6 +90,8 @@ pub(crate) struct Driver {
     pub(crate) libraries: HashMap<usize, Library>,
     pub(crate) links: HashMap<usize, Link>,
     pub(crate) pools: HashMap<usize, Pool>,
+    pub(crate) arrays: HashMap<usize, Array>,
+    pub(crate) objects: Objects,
     pub(crate) graphs: HashMap<usize, Graph>,
     pub(crate) execs: HashMap<usize, Exec>,
     pub(crate) captures: HashMap<u64, capture::Capture>,
@@ -112,6 +118,8 @@ impl Driver {
             libraries: HashMap::new(),
             links: HashMap::new(),
             pools: HashMap::new(),
+            arrays: HashMap::new(),
+            objects: Objects::default(),
             graphs: HashMap::new(),
             execs: HashMap::new(),
             captures: HashMap::new(),

@@ -3,7 +3,7 @@
 use super::Driver;
 use super::border::{Host, HostCall, HostFn, In, Out};
 use super::codes::{Answer, Code};
-use super::copy::{CopyWork, FillWork};
+use super::copy::FillWork;
 use super::entry::driver_api;
 use super::graph::NodeWork;
 use super::launch::{
@@ -38,28 +38,28 @@ pub(crate) struct KernelParams {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct CopySide {
-    x_bytes: usize,
-    y: usize,
-    z: usize,
-    level: usize,
-    kind: u32,
-    host: Host,
-    device: u64,
-    array: usize,
-    reserved: usize,
-    pitch: usize,
-    height: usize,
+    pub(crate) x_bytes: usize,
+    pub(crate) y: usize,
+    pub(crate) z: usize,
+    pub(crate) level: usize,
+    pub(crate) kind: u32,
+    pub(crate) host: Host,
+    pub(crate) device: u64,
+    pub(crate) array: usize,
+    pub(crate) reserved: usize,
+    pub(crate) pitch: usize,
+    pub(crate) height: usize,
 }
 
 /// `CUDA_MEMCPY3D`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct CopyParams {
-    from: CopySide,
-    to: CopySide,
-    width: usize,
-    height: usize,
-    depth: usize,
+    pub(crate) from: CopySide,
+    pub(crate) to: CopySide,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
 }
 
 /// `CUDA_MEMSET_NODE_PARAMS`.
@@ -100,27 +100,6 @@ pub(crate) struct CopyNodeParams {
     copy: CopyParams,
 }
 
-const HOST: u32 = 1;
-const DEVICE: u32 = 2;
-const ARRAY: u32 = 3;
-const UNIFIED: u32 = 4;
-
-impl CopySide {
-    /// The first byte, and the steps from row to row and slice to slice.
-    fn start(&self) -> Answer<(u64, [u64; 2])> {
-        let base = match self.kind {
-            HOST => self.host.address(),
-            DEVICE | UNIFIED => self.device,
-            ARRAY => return Err(Code::NOT_SUPPORTED),
-            _ => return Err(Code::INVALID_VALUE),
-        };
-        let row = self.pitch as u64;
-        let slice = row.saturating_mul(self.height as u64);
-        let offset = self.x_bytes as u64 + self.y as u64 * row + self.z as u64 * slice;
-        Ok((base.wrapping_add(offset), [row, slice]))
-    }
-}
-
 impl Driver {
     fn kernel_work(
         &mut self,
@@ -158,33 +137,6 @@ impl Driver {
             kernel.preferences.clone_from(&like.preferences);
         }
         Ok(kernel)
-    }
-
-    fn copy_work(&mut self, params: &CopyParams) -> Answer<CopyWork> {
-        let (from, from_steps) = params.from.start()?;
-        let (to, to_steps) = params.to.start()?;
-        let copy = CopyWork {
-            from,
-            to,
-            consumed: None,
-            width: params.width as u64,
-            height: params.height as u64,
-            depth: params.depth as u64,
-            from_steps,
-            to_steps,
-        };
-        if copy.bytes() == 0 {
-            return Err(Code::INVALID_VALUE);
-        }
-        for (side, address, extent) in [
-            (params.from.kind, from, copy.source_extent()),
-            (params.to.kind, to, copy.target_extent()),
-        ] {
-            if side == DEVICE && self.memory.find_range(address, extent).is_none() {
-                return Err(Code::INVALID_VALUE);
-            }
-        }
-        Ok(copy)
     }
 
     fn fill_work(&mut self, params: &FillParams) -> Answer<FillWork> {
@@ -347,7 +299,8 @@ impl Driver {
             )),
             COPY => {
                 let params: CopyNodeParams = params.behind(BODY).get()?;
-                Work::Copy(Box::new(self.copy_work(&params.copy)?))
+                let copy = self.copy_work(&params.copy)?.ok_or(Code::INVALID_VALUE)?;
+                Work::Copy(Box::new(copy))
             }
             FILL => Work::Fill(self.fill_work(&params.behind(BODY).get()?)?),
             HOST => {
@@ -371,7 +324,7 @@ driver_api! {
     fn cuGraphAddMemcpyNode(call, node: Out<usize>, graph: usize, deps: In<usize>, count: usize, params: In<CopyParams>, context: usize) {
         call.graph(graph)?;
         call.get_context(context)?;
-        let copy = call.copy_work(&params.get()?)?;
+        let copy = call.copy_work(&params.get()?)?.ok_or(Code::INVALID_VALUE)?;
         call.add_work(node, graph, deps, count, Work::Copy(Box::new(copy)))
     }
 
@@ -458,7 +411,7 @@ driver_api! {
 
     fn cuGraphExecMemcpyNodeSetParams(call, exec: usize, node: usize, params: In<CopyParams>, context: usize) {
         call.get_context(context)?;
-        let copy = call.copy_work(&params.get()?)?;
+        let copy = call.copy_work(&params.get()?)?.ok_or(Code::INVALID_VALUE)?;
         match call.exec_work(exec, node)? {
             NodeWork::Work(Work::Copy(old)) if old.height * old.depth == 1 && copy.height * copy.depth == 1 => {
                 **old = copy;

@@ -183,6 +183,7 @@ impl Driver {
         let mut memory = KernelMemory {
             memory: &mut self.memory,
             reach: &reach,
+            objects: &self.objects,
             touched: &mut op.touched,
             printed: &mut printed,
             conditions: op.info.conditions.as_deref(),

@@ -322,6 +322,7 @@ pub(crate) enum Op {
     Sync(Box<SyncOp>),
     Matrix(Box<MatrixOp>),
     MBarrier(Box<super::mbarrier::MBarrierOp>),
+    Image(Box<super::image_op::ImageOp>),
     Sleep,
     /// The reconvergence point of regions that hold aligned barriers.
     Join(u32),

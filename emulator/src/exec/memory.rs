@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use super::image::Image;
+
 /// The piece of memory an address lies in: one allocation, without its red zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -98,6 +100,26 @@ pub trait GlobalMemory {
         Err(format!(
             "{handle:#x} is the handle of no condition of a graph"
         ))
+    }
+
+    /// What a texture object stands for, and how it is read.
+    ///
+    /// # Errors
+    ///
+    /// Says what a number is that is no texture object.
+    fn texture(&mut self, object: u64) -> Result<Image, String> {
+        let _ = object;
+        Err("no texture object".to_owned())
+    }
+
+    /// What a surface object stands for.
+    ///
+    /// # Errors
+    ///
+    /// Says what a number is that is no surface object.
+    fn surface(&mut self, object: u64) -> Result<Image, String> {
+        let _ = object;
+        Err("no surface object".to_owned())
     }
 
     /// The allocation that holds `address`, in words for a report.

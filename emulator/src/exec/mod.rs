@@ -20,6 +20,8 @@
 //! | `rsqrt.approx.f64` | 1 |
 //! | `rcp` `rsqrt` `.approx.ftz.f64` | 0 and 1 in the upper half; the lower is zero |
 //! | `mma` on `.f16` `.bf16` `.tf32`, summed in `.f32` | 2⁻²⁰ in absolute terms, operands below 2 |
+//! | linear filter of signed bytes read as floating-point numbers | 2⁻¹⁵ in absolute terms |
+//! | linear filter of sRGB | 2⁻⁸ in absolute terms, where neighbours differ much |
 //!
 //! Products of matrices are summed in double precision and rounded once. Device threads that do not take part
 //! in a `shfl` are not read: the reader gets its own value.
@@ -70,6 +72,8 @@ mod format;
 mod frame;
 mod grid;
 mod half;
+mod image;
+mod image_op;
 mod launch;
 mod local;
 mod lower;
@@ -83,6 +87,7 @@ mod program;
 mod properties;
 mod races;
 mod random;
+mod sample;
 mod shared;
 mod space;
 mod special;
@@ -96,6 +101,7 @@ mod warp;
 pub use coverage::Coverage;
 pub use fault::{Fault, FaultKind, SourceLine, TextPosition};
 pub use grid::{Grid, Progress, Stats};
+pub use image::{AddressMode, ChannelFormat, Image, ImageShape, Sampler};
 pub use launch::{DeviceInfo, Launch, Order};
 pub use memory::{Access, Bytes, GlobalMemory, MemoryFault, Window};
 pub use program::{

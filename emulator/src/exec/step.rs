@@ -317,6 +317,7 @@ impl<M: GlobalMemory> Execute<'_, '_, M> {
             Op::LoadParam(load) => self.load_param(active, load),
             Op::Atomic(atomic) => self.atomic(active, atomic)?,
             Op::CopyAsync(copy) => self.copy_async(active, copy)?,
+            Op::Image(op) => op.run(frame, active, &mut reach!(self))?,
             Op::CopyCommit => lanes(active).for_each(|lane| self.warp.copies.commit(lane)),
             Op::CopyWait(left) => {
                 self.copies_arrive(active, (*left != u32::MAX).then_some(*left))?;

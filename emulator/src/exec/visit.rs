@@ -195,6 +195,14 @@ impl Op {
                 }
                 dest(&mut op.to, see);
             }
+            Self::Image(op) => {
+                see(&mut op.object, Role::Reads);
+                let sources = op.at.iter_mut().chain(&mut op.offset);
+                sources
+                    .chain(&mut op.from)
+                    .for_each(|from| see(from, Role::Reads));
+                op.to.iter_mut().for_each(|to| dest(to, see));
+            }
             Self::W1(_, to, a) => rows(see, Bank::W, *to, &mut [a]),
             Self::W2(_, to, a, b) => rows(see, Bank::W, *to, &mut [a, b]),
             Self::W3(_, to, a, b, c) => rows(see, Bank::W, *to, &mut [a, b, c]),

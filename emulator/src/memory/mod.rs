@@ -32,6 +32,8 @@ pub(crate) enum Kind {
     Device,
     /// From a pool, in the order of a stream; the handle of the pool.
     Pool(usize),
+    /// A CUDA array, whose address nobody knows.
+    Array,
     /// `cuMemHostAlloc`.
     Pinned,
     /// `cuMemAllocManaged`.
@@ -59,7 +61,7 @@ impl Kind {
     fn is_on_device(&self) -> bool {
         matches!(
             self,
-            Self::Device | Self::Pool(_) | Self::Variable { .. } | Self::Internal
+            Self::Device | Self::Pool(_) | Self::Array | Self::Variable { .. } | Self::Internal
         )
     }
 }
@@ -219,7 +221,7 @@ impl Memory {
             _ => {
                 let bytes = zeroed(size)?;
                 let written = match request.kind {
-                    Kind::Device | Kind::Pool(_) => Some(zeroed(size.div_ceil(64))?),
+                    Kind::Device | Kind::Pool(_) | Kind::Array => Some(zeroed(size.div_ceil(64))?),
                     _ => None,
                 };
                 let start = self.reserved.place(request.size, request.align)?;
@@ -563,6 +565,7 @@ fn count(bytes: u64) -> String {
 fn kind_words(kind: &Kind) -> &'static str {
     match kind {
         Kind::Device | Kind::Pool(_) => "device memory",
+        Kind::Array => "a CUDA array",
         Kind::Pinned => "pinned host memory",
         Kind::Managed => "managed memory",
         Kind::Registered => "registered host memory",

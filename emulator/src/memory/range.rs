@@ -11,7 +11,7 @@ pub(crate) struct Reserved {
 }
 
 const SIZES: [usize; 5] = [1 << 42, 1 << 40, 1 << 38, 1 << 36, 1 << 34];
-const ALIGNMENT: u64 = 256;
+const ALIGNMENT: u64 = 512;
 const RED_ZONE: u64 = 256;
 
 impl Reserved {
@@ -59,7 +59,7 @@ impl Reserved {
         self.range.contains(&address)
     }
 
-    /// The next piece, aligned to 256 bytes and to no more unless asked, behind a red zone. Addresses come back
+    /// The next piece, aligned to 512 bytes, as textures need, and to no more unless asked, behind a red zone. Addresses come back
     /// only when all are used up, so that freed memory is known for what it is.
     pub(crate) fn place(&mut self, size: u64, align: u64) -> Option<u64> {
         let step = 2 * ALIGNMENT;
@@ -81,12 +81,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_aligned_to_256_bytes_and_apart() {
+    fn pieces_are_aligned_to_512_bytes_and_apart() {
         let mut reserved = Reserved::take().expect("address space");
         let mut end = 0;
         for size in [1, 4096, 100, 0, 512] {
             let start = reserved.place(size, 1).expect("room");
-            assert_eq!(start % 512, 256);
+            assert_eq!(start % 1024, 512);
             assert!(start >= end + RED_ZONE);
             assert!(reserved.contains(start));
             end = start + size;

@@ -3,13 +3,14 @@
 use std::ops::Range;
 
 use super::{Memory, Stage, Store, Token, Touched, describe};
-use crate::driver::{Reach, Values};
-use crate::exec::{Access, Bytes, GlobalMemory, MemoryFault, Window};
+use crate::driver::{Objects, Reach, Values};
+use crate::exec::{Access, Bytes, GlobalMemory, Image, MemoryFault, Window};
 
 /// The memory of one kernel while it runs.
 pub(crate) struct KernelMemory<'a> {
     pub(crate) memory: &'a mut Memory,
     pub(crate) reach: &'a Reach,
+    pub(crate) objects: &'a Objects,
     pub(crate) touched: &'a mut Touched,
     pub(crate) printed: &'a mut Vec<u8>,
     /// The conditions of the graph that it is a node of.
@@ -126,5 +127,13 @@ impl GlobalMemory for KernelMemory<'_> {
 
     fn describe(&mut self, address: u64) -> String {
         self.memory.describe(address)
+    }
+
+    fn texture(&mut self, object: u64) -> Result<Image, String> {
+        self.objects.texture(self.reach.context, object)
+    }
+
+    fn surface(&mut self, object: u64) -> Result<Image, String> {
+        self.objects.surface(self.reach.context, object)
     }
 }

@@ -47,6 +47,9 @@ pub(super) fn lower(body: &mut Body<'_, '_>, instruction: &Instruction<'_>) -> L
         "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => {
             body.lower_matrix(instruction.opcode, modifiers, operands)
         }
+        "tex" | "tld4" | "txq" | "suq" | "suld" | "sust" | "sured" => {
+            body.lower_image(instruction.opcode, modifiers, operands)
+        }
         "mbarrier" => body.lower_mbarrier(modifiers, operands),
         "nanosleep" => {
             if modifiers[..] != ["u32"] || operands.len() != 1 {

@@ -5,6 +5,7 @@
 
 mod body;
 mod flow;
+mod image;
 mod instruction;
 mod lenient;
 mod matrix;
