@@ -113,7 +113,7 @@ fn fits(declared: &Param, actual: &ptx::Param) -> bool {
                 }
                 || actual.class() == ptx::Class::Bits && known.size == actual.size()
         }
-        Taken::Texture { .. } | Taken::Condition { .. } => {
+        Taken::Texture { .. } | Taken::Surface { .. } | Taken::Condition { .. } => {
             actual.class() != ptx::Class::Bytes && actual.size() == 8
         }
         Taken::Strided { .. } | Taken::TensorMap { .. } => actual.class() == ptx::Class::Bytes,

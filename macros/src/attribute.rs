@@ -389,7 +389,12 @@ fn read_align(
     let align = report.note(number.base10_parse::<u32>())?;
     // An array whose type was refused has its error already.
     let taken = taken?;
-    if !taken.is_array() || matches!(taken, Taken::TensorMap { .. } | Taken::Texture { .. }) {
+    if !taken.is_array()
+        || matches!(
+            taken,
+            Taken::TensorMap { .. } | Taken::Texture { .. } | Taken::Surface { .. }
+        )
+    {
         report.error(
             attr,
             format!(

@@ -254,7 +254,8 @@ impl<'p> Subject<'_, 'p> {
             Taken::Value { known: None, .. }
             | Taken::Strided { .. }
             | Taken::TensorMap { .. }
-            | Taken::Texture { .. } => {}
+            | Taken::Texture { .. }
+            | Taken::Surface { .. } => {}
             Taken::Condition { .. } => {
                 self.check_value(index, param, &value::CONDITION, declared, report);
             }

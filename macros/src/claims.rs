@@ -107,6 +107,7 @@ fn written(taken: &Taken) -> &Type {
         | Taken::Strided { elem, .. }
         | Taken::TensorMap { elem, .. }
         | Taken::Texture { elem }
+        | Taken::Surface { elem, .. }
         | Taken::Pointer { elem, .. }
         | Taken::Function { ty: elem, .. } => elem,
     }

@@ -29,6 +29,8 @@ pub(crate) enum Taken {
     TensorMap { elem: Type, written: bool },
     /// As a texture object of a device array: `Texture<T>`.
     Texture { elem: Type },
+    /// As a surface object of a CUDA array: `Surface<T>` and `SurfaceMut<T>`.
+    Surface { elem: Type, written: bool },
     /// As a condition of a graph: `GraphCondition`.
     Condition { ty: Type },
     /// As a device pointer: `*const T` and `*mut T`.
@@ -74,6 +76,7 @@ impl Taken {
                 | Taken::Strided { .. }
                 | Taken::TensorMap { .. }
                 | Taken::Texture { .. }
+                | Taken::Surface { .. }
         )
     }
 
@@ -84,6 +87,7 @@ impl Taken {
             Taken::Slice { written: true, .. }
                 | Taken::Strided { written: true, .. }
                 | Taken::TensorMap { written: true, .. }
+                | Taken::Surface { written: true, .. }
         )
     }
 
@@ -96,6 +100,7 @@ impl Taken {
             | Taken::Strided { elem, .. }
             | Taken::TensorMap { elem, .. }
             | Taken::Texture { elem }
+            | Taken::Surface { elem, .. }
             | Taken::Pointer { elem, .. } => known(elem),
         }
     }
@@ -289,18 +294,25 @@ fn classify_strided(path: &TypePath) -> syn::Result<Option<Taken>> {
     }))
 }
 
-/// `TensorMap<T>`, `Texture<T>` and `GraphCondition`; with other arguments, it may be the user's own
-/// type.
+/// `TensorMap<T>`, `Texture<T>`, `Surface<T>` and `GraphCondition`; with other arguments, or none where some are needed, it may
+/// be the user's own type.
 fn classify_object(path: &TypePath) -> syn::Result<Option<Taken>> {
     let Some(last) = path.path.segments.last() else {
         return Ok(None);
     };
-    let written = last.ident == "TensorMapMut";
-    let is_texture = last.ident == "Texture";
+    let name = last.ident.to_string();
+    let written = name.ends_with("Mut");
     let PathArguments::AngleBracketed(arguments) = &last.arguments else {
         return Ok(None);
     };
-    if path.qself.is_some() || !(written || is_texture || last.ident == "TensorMap") {
+    let known = [
+        "TensorMap",
+        "TensorMapMut",
+        "Texture",
+        "Surface",
+        "SurfaceMut",
+    ];
+    if path.qself.is_some() || !known.contains(&&*name) {
         return Ok(None);
     }
     let mut types = arguments
@@ -312,10 +324,10 @@ fn classify_object(path: &TypePath) -> syn::Result<Option<Taken>> {
     };
     check_element(elem)?;
     let elem = elem.clone();
-    Ok(Some(if is_texture {
-        Taken::Texture { elem }
-    } else {
-        Taken::TensorMap { elem, written }
+    Ok(Some(match &*name {
+        "Texture" => Taken::Texture { elem },
+        "Surface" | "SurfaceMut" => Taken::Surface { elem, written },
+        _ => Taken::TensorMap { elem, written },
     }))
 }
 

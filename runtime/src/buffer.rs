@@ -1,5 +1,6 @@
 //! [`Buffer`]: device memory whose uses are in the right order across streams.
 
+mod array;
 mod copy;
 mod joins;
 mod lend;
@@ -28,6 +29,7 @@ use crate::{
 
 pub(crate) use self::stream::{driver_error, is_capturing, know};
 pub use self::{
+    array::{ArrayError, ArrayErrorKind, ArrayShape, CudaArray, Extents},
     peer::{PeerSlice, PeerSliceMut},
     pinned::Pinned,
     slice::{BufferSlice, BufferSliceMut},

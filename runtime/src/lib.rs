@@ -400,6 +400,7 @@ pub mod python;
 mod relaxed;
 mod signature;
 mod strided;
+mod surface;
 mod symbol;
 mod tensor_map;
 mod texture;
@@ -412,7 +413,10 @@ mod verify;
 pub use arg::KernelArg;
 pub use attributes::{Cluster, MemSyncDomain, Trigger};
 pub use awaiting::{After, after, after_event};
-pub use buffer::{Buffer, BufferSlice, BufferSliceMut, PeerSlice, PeerSliceMut, Pinned};
+pub use buffer::{
+    ArrayError, ArrayErrorKind, ArrayShape, Buffer, BufferSlice, BufferSliceMut, CudaArray,
+    Extents, PeerSlice, PeerSliceMut, Pinned,
+};
 pub use describe::LaunchDescription;
 pub use device::device;
 pub use driver::DriverCode;
@@ -431,6 +435,7 @@ pub use module::Module;
 pub use pointer::{DevicePointer, DevicePointerMut};
 pub use prepared::Prepared;
 pub use strided::{Strided, StridedMut};
+pub use surface::{AsSurface, AsSurfaceMut, Surface, SurfaceMut};
 pub use symbol::{Static, Symbol, SymbolError, SymbolErrorKind, SymbolView};
 pub use tensor_map::{
     AsTensorMap, AsTensorMapMut, Interleave, L2Promotion, OobFill, Swizzle, TensorElement,

@@ -1,6 +1,6 @@
 //! Texture objects: arrays that kernels read through the texture units.
 //!
-//! Of linear memory, whole or in rows. Surfaces are of CUDA arrays alone, which no array here is.
+//! Of linear memory, whole or in rows, and of CUDA arrays.
 
 mod sampler;
 mod texel;
@@ -16,14 +16,16 @@ pub use self::{
 };
 use crate::{
     arg::KernelArg,
+    buffer::CudaArray,
     call::{Call, Purpose, Span},
     contract::Int,
     current::Current,
+    error::BufferError,
     kernel::NoView,
     layout::{ArgLayout, Class},
 };
 
-/// A texture object of an array: `cudaTextureObject_t` in CUDA C++.
+/// A texture object of an array, or of a [`CudaArray`]: `cudaTextureObject_t` in CUDA C++.
 ///
 /// It borrows the array, and a launch that takes it is a use of the array as any other: in order, and
 /// kept from being freed. The kernel is declared with `Texture<T>`, `T` being what
@@ -62,15 +64,25 @@ use crate::{
 ///
 /// # Dropping
 ///
-/// The driver does not say that an object may be destroyed under a kernel. So a drop waits until the
-/// device is done with all that is enqueued in the context; keep textures that are used often.
+/// The driver does not say that an object may be destroyed under a kernel. So the drop of a texture of
+/// memory waits until the device is done with all that is enqueued in the context; keep textures that are used
+/// often. That of a texture of a [`CudaArray`] does nothing: the object stays with the array.
 pub struct Texture<'a, T> {
     object: Object,
-    context: Arc<CudaContext>,
-    pointer: u64,
     /// Outermost first.
     shape: Shape,
-    array: &'a dyn AsDeviceView<T>,
+    source: Source<'a, T>,
+}
+
+/// What a texture reads.
+enum Source<'a, T> {
+    Memory {
+        context: Arc<CudaContext>,
+        pointer: u64,
+        array: &'a dyn AsDeviceView<T>,
+    },
+    /// Which owns the object.
+    Array(&'a CudaArray<T>),
 }
 
 /// What a kernel takes for a `Texture<T>`: a [`Texture`], or a pointer to one.
@@ -84,20 +96,42 @@ pub struct Texture<'a, T> {
     note = "make one of a device array: `Texture::linear(&ctx, &array)?`"
 )]
 pub unsafe trait AsTexture<T>: AsDeviceView<T> {
-    /// What the kernel gets, where the array is, and its shape.
+    /// What the kernel gets, and the array.
     #[doc(hidden)]
-    fn parts(&self) -> (Object, View<'static>, Shape);
+    fn parts(&self) -> Result<Parts<'_>, ViewError>;
 }
 
-/// `CUtexObject`.
-#[derive(Clone, Copy, Debug)]
-pub struct Object(u64);
+/// What a launch is told of a texture or a surface.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    pub(crate) object: Object,
+    pub(crate) shape: Shape,
+    /// Where it is and who uses it.
+    pub(crate) view: View<'a>,
+    /// From the first byte to the last.
+    pub(crate) bytes: usize,
+}
 
-/// The extents of one or two dimensions, outermost first.
+/// `CUtexObject`, or `CUsurfObject`.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    extents: [usize; 2],
+pub struct Object(pub(crate) u64);
+
+/// The extents of one to three dimensions, outermost first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    extents: [usize; 3],
     rank: usize,
+}
+
+impl Shape {
+    pub(crate) fn new(extents: &[usize]) -> Shape {
+        let mut shape = Shape {
+            extents: [1; 3],
+            rank: extents.len().min(3),
+        };
+        shape.extents[..shape.rank].copy_from_slice(&extents[..shape.rank]);
+        shape
+    }
 }
 
 // SAFETY: the handle has 8 bytes, of which all are written.
@@ -134,12 +168,15 @@ pub enum TextureErrorKind {
     /// The array says so.
     #[error("{0}")]
     View(ViewError),
-    /// The device has no textures, as the emulator.
+    /// The device has no textures.
     #[error("this device has no textures; pass the array as `&[T]`")]
     Unsupported,
     /// A rule of textures is not kept.
     #[error("{0}")]
     Rule(String),
+    /// The CUDA array's memory cannot be used.
+    #[error("{0}")]
+    Memory(BufferError),
     /// A driver call failed.
     #[error("{call} failed: {source}")]
     Driver {
@@ -218,20 +255,19 @@ impl<'a, T: Texel> Texture<'a, T> {
             res: sys::CUDA_RESOURCE_DESC_st__bindgen_ty_1 { linear },
             flags: 0,
         };
-        let shape = Shape {
-            extents: [view.len(), 1],
-            rank: 1,
-        };
+        let shape = Shape::new(&[view.len()]);
         // `tex1Dfetch` neither filters nor wraps.
         let description = Sampler::new().description::<T>().map_err(rule)?;
         // SAFETY: the description is whole, and of memory that is borrowed for as long.
         let object = unsafe { create(context, &resource, &description) }?;
         Ok(Texture {
             object,
-            context: context.clone(),
-            pointer: view.pointer(),
             shape,
-            array,
+            source: Source::Memory {
+                context: context.clone(),
+                pointer: view.pointer(),
+                array,
+            },
         })
     }
 
@@ -292,19 +328,18 @@ impl<'a, T: Texel> Texture<'a, T> {
             res: sys::CUDA_RESOURCE_DESC_st__bindgen_ty_1 { pitch2D: pitch2d },
             flags: 0,
         };
-        let shape = Shape {
-            extents: [height, width],
-            rank: 2,
-        };
+        let shape = Shape::new(&[height, width]);
         let description = sampler.description::<T>().map_err(rule)?;
         // SAFETY: the description is whole, and of memory that is borrowed for as long.
         let object = unsafe { create(context, &resource, &description) }?;
         Ok(Texture {
             object,
-            context: context.clone(),
-            pointer: view.pointer(),
             shape,
-            array,
+            source: Source::Memory {
+                context: context.clone(),
+                pointer: view.pointer(),
+                array,
+            },
         })
     }
 }
@@ -388,7 +423,10 @@ unsafe fn create(
 
 impl<T> Drop for Texture<'_, T> {
     fn drop(&mut self) {
-        let Ok(_current) = Current::enter(&self.context) else {
+        let Source::Memory { context, .. } = &self.source else {
+            return;
+        };
+        let Ok(_current) = Current::enter(context) else {
             return;
         };
         // Where it cannot be waited for, as while a graph is captured, the object leaks.
@@ -429,8 +467,8 @@ impl TextureOf {
     /// The number of elements.
     #[must_use]
     pub fn len(self) -> Int {
-        let [rows, columns] = self.0.shape.extents;
-        Int::from(rows) * Int::from(columns)
+        let [slices, rows, columns] = self.0.shape.extents;
+        Int::from(slices) * Int::from(rows) * Int::from(columns)
     }
 
     /// Whether there are no elements, which is never so.
@@ -468,17 +506,95 @@ impl<P: Purpose> Call<'_, P> {
         index: usize,
         texture: &M,
     ) -> Result<TextureView, P::Stop> {
-        let (object, first, shape) = texture.parts();
-        self.check_place(index, 1, &first)?;
-        let view = texture
-            .describe_strided()
+        let parts = texture
+            .parts()
             .map_err(|error| self.view_error(index, error))?;
-        self.check_place(index, 1, &view)?;
-        if view.pointer() != first.pointer() {
-            let error = ViewError::other("the array has moved since the texture was made");
-            return Err(self.view_error(index, error).into());
+        self.image(index, &parts, false)
+    }
+
+    /// Checks a texture or a surface.
+    pub(crate) fn image(
+        &self,
+        index: usize,
+        parts: &Parts<'_>,
+        writes: bool,
+    ) -> Result<TextureView, P::Stop> {
+        self.check_place(index, 1, &parts.view)?;
+        Ok(TextureView {
+            object: parts.object,
+            shape: parts.shape,
+            span: self.reaching::<u8>(parts.view.pointer(), parts.bytes, &parts.view, writes)?,
+        })
+    }
+}
+
+// SAFETY: forwards to the array, which is borrowed. A CUDA array has no address, and is never described.
+unsafe impl<T> AsDeviceView<T> for Texture<'_, T> {
+    fn describe(&self) -> Result<View<'_>, ViewError> {
+        match &self.source {
+            Source::Memory { array, .. } => array.describe(),
+            Source::Array(_) => Err(no_address()),
         }
-        let reach = match view.layout() {
+    }
+
+    fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        match &self.source {
+            Source::Memory { array, .. } => array.acquire(stream),
+            Source::Array(array) => array.acquire(stream),
+        }
+    }
+
+    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
+        match &self.source {
+            Source::Memory { array, .. } => array.describe_strided(),
+            Source::Array(_) => Err(no_address()),
+        }
+    }
+}
+
+/// Why a CUDA array is no `&[T]`.
+pub(crate) fn no_address() -> ViewError {
+    ViewError::other(
+        "a CUDA array has no address; declare the parameter as `Texture<T>` or `Surface<T>`, or copy the array with `copy_to`",
+    )
+}
+
+// SAFETY: the object was made of the array.
+unsafe impl<T> AsTexture<T> for Texture<'_, T> {
+    fn parts(&self) -> Result<Parts<'_>, ViewError> {
+        let (object, shape) = (self.object, self.shape);
+        let (context, pointer, array) = match &self.source {
+            Source::Memory {
+                context,
+                pointer,
+                array,
+            } => (context, *pointer, array),
+            Source::Array(array) => {
+                return Ok(Parts {
+                    object,
+                    shape,
+                    view: array.view(),
+                    bytes: 1,
+                });
+            }
+        };
+        let view = array.describe_strided()?;
+        // An object is of its context, wherever the array may be used.
+        let elsewhere = match view.place() {
+            Place::Context { context: of, .. } => of != context.cu_ctx().cast(),
+            Place::Device(device) => usize::try_from(device) != Ok(context.ordinal()),
+            _ => false,
+        };
+        if view.pointer() != pointer || elsewhere {
+            return Err(ViewError::other(
+                "the array has moved since the texture was made",
+            ));
+        }
+        let place = Place::Context {
+            context: context.cu_ctx().cast(),
+            device: i32::try_from(context.ordinal()).unwrap_or(i32::MAX),
+        };
+        let elements = match view.layout() {
             Layout::Strided {
                 strides: [stride, _],
                 shape: [rows, columns],
@@ -489,61 +605,69 @@ impl<P: Purpose> Call<'_, P> {
             }
             _ => view.len(),
         };
-        Ok(TextureView {
+        let mut here = View::new(pointer, 1, place).tracked_by(view.tracker());
+        if view.is_exclusive() {
+            here = here.exclusive();
+        }
+        Ok(Parts {
             object,
             shape,
-            span: self.reaching::<T>(first.pointer(), reach, &view, false)?,
+            view: here,
+            bytes: elements.saturating_mul(size_of::<T>()),
         })
-    }
-}
-
-// SAFETY: forwards to the array, which is borrowed.
-unsafe impl<T> AsDeviceView<T> for Texture<'_, T> {
-    fn describe(&self) -> Result<View<'_>, ViewError> {
-        self.array.describe()
-    }
-
-    fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        self.array.acquire(stream)
-    }
-
-    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
-        self.array.describe_strided()
-    }
-}
-
-// SAFETY: the object was made of the array.
-unsafe impl<T> AsTexture<T> for Texture<'_, T> {
-    fn parts(&self) -> (Object, View<'static>, Shape) {
-        // An object is of its context, wherever the array may be used.
-        let place = Place::Context {
-            context: self.context.cu_ctx().cast(),
-            device: i32::try_from(self.context.ordinal()).unwrap_or(i32::MAX),
-        };
-        (self.object, View::new(self.pointer, 1, place), self.shape)
     }
 }
 
 // SAFETY: forwards to `M`.
 unsafe impl<T, M: AsTexture<T> + ?Sized> AsTexture<T> for &M {
-    fn parts(&self) -> (Object, View<'static>, Shape) {
+    fn parts(&self) -> Result<Parts<'_>, ViewError> {
         (**self).parts()
     }
 }
 
 // SAFETY: there is no value to describe.
 unsafe impl<T> AsTexture<T> for NoView {
-    fn parts(&self) -> (Object, View<'static>, Shape) {
+    fn parts(&self) -> Result<Parts<'_>, ViewError> {
         match *self {}
+    }
+}
+
+impl<T: Texel> CudaArray<T> {
+    /// A texture of the array, read by `sampler`: `tex1D`, `tex2D`, `tex3D`, `tex1DLayered` and their kin, by the
+    /// array's shape. What is made for a sampler stays with the array, so that asking again costs little.
+    ///
+    /// ```no_run
+    /// # use gridcall::{AddressMode, CudaArray, Sampler};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let stream = gridcall::device(0)?.default_stream();
+    /// let volume = CudaArray::<f32>::zeroed(&stream, [16, 32, 64])?;
+    /// let texture = volume.texture(Sampler::new().address(AddressMode::Border))?;
+    /// # let _ = texture;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the sampler breaks a rule, or the driver refuses.
+    pub fn texture(&self, sampler: Sampler) -> Result<Texture<'_, T>, TextureError> {
+        let description = sampler.description::<T>().map_err(rule)?;
+        let object = self
+            .texture_object(sampler, &description)
+            .map_err(TextureErrorKind::Memory)?;
+        Ok(Texture {
+            object: Object(object),
+            shape: Shape::new(self.extents()),
+            source: Source::Array(self),
+        })
     }
 }
 
 impl<T> fmt::Debug for Texture<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Texture")
-            .field("pointer", &format_args!("{:#x}", self.pointer))
+            .field("object", &format_args!("{:#x}", self.object.0))
             .field("shape", &&self.shape.extents[..self.shape.rank])
-            .field("device", &self.context.ordinal())
             .finish_non_exhaustive()
     }
 }

@@ -7,6 +7,7 @@
 mod support;
 
 mod arguments;
+mod arrays;
 mod attributes;
 mod borrowed;
 mod capture;

@@ -1,17 +1,15 @@
 //! Do kernels read arrays through textures, in order with all other uses of the arrays?
-//!
-//! The emulator has no textures; what is refused before the driver is refused there, too.
 
 use std::sync::Arc;
 
 use gridcall::{
-    AddressMode, Buffer, FilterMode, Sampler, Shaped, Texture, TextureErrorKind, UInt2, cover,
+    AddressMode, Buffer, FilterMode, Sampler, Shaped, Texture, UInt2, cover,
     cudarc::driver::CudaContext, kernel,
 };
 
 use crate::{
     kernels::{fill, slow_add},
-    support::{LONG, say},
+    support::LONG,
 };
 
 #[kernel(ptx = "../kernels/texture.ptx", cuda = "../kernels/texture.cu")]
@@ -24,31 +22,9 @@ unsafe extern "C" {
     safe fn sample(image: Texture<f32>, x: &[f32], y: &[f32], out: &mut [f32], n: u32);
 }
 
-/// Whether the test can run here; says so if not.
-fn has_textures(device: &Arc<CudaContext>, test: &str) -> bool {
-    let probe = device.default_stream().alloc_zeros::<f32>(64).unwrap();
-    let none = Texture::linear(device, &probe)
-        .is_err_and(|error| matches!(error.kind(), TextureErrorKind::Unsupported));
-    if none {
-        say(&format!(
-            "{test}: not run, for want of a device with textures"
-        ));
-    }
-    !none
-}
-
-macro_rules! textures {
-    ($device:expr) => {
-        if !has_textures(&$device, this_test!()) {
-            return;
-        }
-    };
-}
-
 #[test]
 fn elements_by_their_index() {
     let device = device!();
-    textures!(device);
     let stream = device.default_stream();
     let table = stream.clone_htod(&[0.5_f32, 1.5, 2.5, 3.5]).unwrap();
     let texture = Texture::linear(&device, &table).unwrap();
@@ -61,7 +37,6 @@ fn elements_by_their_index() {
 #[test]
 fn vectors() {
     let device = device!();
-    textures!(device);
     let stream = device.default_stream();
     let host = [UInt2 { x: 1, y: 2 }, UInt2 { x: 30, y: 4 }];
     let array = Buffer::from_slice(&stream, &host).unwrap();
@@ -97,7 +72,6 @@ fn sampled(device: &Arc<CudaContext>, sampler: Sampler, at: &[[f32; 2]]) -> Vec<
 #[test]
 fn rows_in_two_dimensions() {
     let device = device!();
-    textures!(device);
     let at = [[0.5, 0.5], [3.2, 2.9], [7.9, 3.9], [9.5, 1.5], [2.5, -3.0]];
     assert_eq!(
         sampled(&device, Sampler::new(), &at),
@@ -128,7 +102,6 @@ fn rows_in_two_dimensions() {
 #[test]
 fn a_launch_by_textures_is_in_order() {
     let device = device!();
-    textures!(device);
     let [first, second] = [device.new_stream().unwrap(), device.new_stream().unwrap()];
     let mut x = Buffer::<f32>::zeroed(&first, 256).unwrap();
     let index = Buffer::from_slice(&second, &(0..256).collect::<Vec<i32>>()).unwrap();
@@ -145,7 +118,6 @@ fn a_launch_by_textures_is_in_order() {
 #[test]
 fn what_is_no_texture_is_told() {
     let device = device!();
-    textures!(device);
     let stream = device.default_stream();
     let array = stream.alloc_zeros::<f32>(64 * 100).unwrap();
     let part = array.slice(1..);

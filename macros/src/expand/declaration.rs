@@ -214,6 +214,7 @@ impl Subject<'_> {
             Taken::Strided { .. }
             | Taken::TensorMap { .. }
             | Taken::Texture { .. }
+            | Taken::Surface { .. }
             | Taken::Function { .. }
             | Taken::Condition { .. } => return None,
         };
@@ -240,9 +241,12 @@ impl Subject<'_> {
                     )
                 };
             }
-            Taken::TensorMap { .. } | Taken::Texture { .. } | Taken::Condition { .. } => {
+            Taken::TensorMap { .. }
+            | Taken::Texture { .. }
+            | Taken::Surface { .. }
+            | Taken::Condition { .. } => {
                 let passed = match &param.taken {
-                    Taken::Texture { .. } => Ident::new("Object", ours()),
+                    Taken::Texture { .. } | Taken::Surface { .. } => Ident::new("Object", ours()),
                     Taken::Condition { .. } => Ident::new("ConditionHandle", ours()),
                     _ => Ident::new("Descriptor", ours()),
                 };

@@ -136,6 +136,10 @@ impl Subject<'_> {
             | Taken::TensorMap {
                 elem,
                 written: true,
+            }
+            | Taken::Surface {
+                elem,
+                written: true,
             } => quote_spanned! {ours()=>
                 arrays.write::<#elem, _>(#number, &self.#field);
             },
@@ -143,6 +147,7 @@ impl Subject<'_> {
             | Taken::Strided { elem, .. }
             | Taken::TensorMap { elem, .. }
             | Taken::Texture { elem }
+            | Taken::Surface { elem, .. }
             | Taken::Value { ty: elem, .. }
             | Taken::Condition { ty: elem }
             | Taken::Pointer { elem, .. }
@@ -191,6 +196,15 @@ impl Subject<'_> {
             },
             Taken::Texture { elem } => quote_spanned! {ours()=>
                 let #view = call.read_texture::<#elem, _>(#number, &self.#field)?;
+            },
+            Taken::Surface {
+                elem,
+                written: true,
+            } => quote_spanned! {ours()=>
+                let #view = call.write_surface::<#elem, _>(#number, &self.#field)?;
+            },
+            Taken::Surface { elem, .. } => quote_spanned! {ours()=>
+                let #view = call.read_surface::<#elem, _>(#number, &self.#field)?;
             },
             Taken::Strided {
                 elem,
@@ -263,12 +277,13 @@ impl Subject<'_> {
                 | Taken::Optional { .. }
                 | Taken::Strided { .. }
                 | Taken::TensorMap { .. }
-                | Taken::Texture { .. } => {
+                | Taken::Texture { .. }
+                | Taken::Surface { .. } => {
                     let view = view(index);
                     let seen = match &param.taken {
                         Taken::Strided { .. } => "StridedOf",
                         Taken::TensorMap { .. } => "TensorOf",
-                        Taken::Texture { .. } => "TextureOf",
+                        Taken::Texture { .. } | Taken::Surface { .. } => "TextureOf",
                         _ => "ViewOf",
                     };
                     let seen = Ident::new(seen, ours());
@@ -276,9 +291,10 @@ impl Subject<'_> {
                         let #ident = #krate::__private::#seen(#view);
                     });
                     let (name, seen) = match &param.taken {
-                        Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => {
-                            (format!("the shape of {name}"), "shape")
-                        }
+                        Taken::Strided { .. }
+                        | Taken::TensorMap { .. }
+                        | Taken::Texture { .. }
+                        | Taken::Surface { .. } => (format!("the shape of {name}"), "shape"),
                         _ => (format!("{name}.len()"), "len"),
                     };
                     let seen = Ident::new(seen, ours());
@@ -372,7 +388,10 @@ impl Subject<'_> {
             let (number, view) = (plain(index), view(index));
             let written = self.param(index).taken.is_written_array();
             let span = match &self.param(index).taken {
-                Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => {
+                Taken::Strided { .. }
+                | Taken::TensorMap { .. }
+                | Taken::Texture { .. }
+                | Taken::Surface { .. } => {
                     quote_spanned! {ours()=> #view.span() }
                 }
                 _ => quote_spanned! {ours()=> #view },
@@ -401,6 +420,10 @@ impl Subject<'_> {
             | Taken::TensorMap {
                 elem,
                 written: true,
+            }
+            | Taken::Surface {
+                elem,
+                written: true,
             } => quote_spanned! {ours()=>
                 let #guard = call.acquire_mut::<#elem, _>(#number, &mut self.#field)?;
             },
@@ -408,6 +431,7 @@ impl Subject<'_> {
             | Taken::Strided { elem, .. }
             | Taken::TensorMap { elem, .. }
             | Taken::Texture { elem }
+            | Taken::Surface { elem, .. }
             | Taken::Value { ty: elem, .. }
             | Taken::Condition { ty: elem }
             | Taken::Pointer { elem, .. }
@@ -428,7 +452,10 @@ impl Subject<'_> {
                 let view = view(index);
                 quote_spanned! {ours()=> params.set_pointer(#offset, #view); }
             }
-            Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => {
+            Taken::Strided { .. }
+            | Taken::TensorMap { .. }
+            | Taken::Texture { .. }
+            | Taken::Surface { .. } => {
                 let view = view(index);
                 quote_spanned! {ours()=> params.set(#offset, #view.value()); }
             }
@@ -566,7 +593,7 @@ impl Subject<'_> {
                     Taken::Strided { rank, .. } => {
                         quote_spanned! {at(elem)=> #krate::Strided<#elem, { #rank }> }
                     }
-                    Taken::Texture { .. } => {
+                    Taken::Texture { .. } | Taken::Surface { .. } => {
                         quote_spanned! {at(elem)=> #krate::__private::Object }
                     }
                     _ => quote_spanned! {at(elem)=> #krate::__private::Descriptor },

@@ -374,7 +374,8 @@ impl Argument {
                 taken @ (Taken::Slice { elem, .. }
                 | Taken::Strided { elem, .. }
                 | Taken::TensorMap { elem, .. }
-                | Taken::Texture { elem }),
+                | Taken::Texture { elem }
+                | Taken::Surface { elem, .. }),
             ) => {
                 let span = at(elem);
                 let krate = located(krate, span);
@@ -477,6 +478,8 @@ fn array_trait(taken: &Taken) -> &'static str {
         (Taken::TensorMap { .. }, true) => "AsTensorMapMut",
         (Taken::TensorMap { .. }, false) => "AsTensorMap",
         (Taken::Texture { .. }, _) => "AsTexture",
+        (Taken::Surface { .. }, true) => "AsSurfaceMut",
+        (Taken::Surface { .. }, false) => "AsSurface",
         (_, true) => "AsDeviceViewMut",
         (_, false) => "AsDeviceView",
     }

@@ -28,7 +28,10 @@ pub(super) fn contradiction(param: &Param, ty: &Type, known: Known<'_>) -> Optio
         Taken::Optional { elem } => check_pointer(param, elem, false, ty, known),
         Taken::Function { function, .. } => check_function(function, ty, known),
         // Structs of other headers, of which a source shows no more than the name.
-        Taken::Strided { .. } | Taken::TensorMap { .. } | Taken::Texture { .. } => None,
+        Taken::Strided { .. }
+        | Taken::TensorMap { .. }
+        | Taken::Texture { .. }
+        | Taken::Surface { .. } => None,
     }
 }
 

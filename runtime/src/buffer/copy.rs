@@ -257,7 +257,7 @@ impl<T> BufferSliceMut<'_, T> {
 }
 
 /// Enqueues one operation, with its uses of memory. With no bytes to use, nothing is enqueued.
-fn enqueue(
+pub(super) fn enqueue(
     stream: &Arc<CudaStream>,
     uses: &[(&Memory, Access)],
     call: &'static str,
@@ -289,7 +289,7 @@ fn enqueue(
 }
 
 /// Waits for all that is enqueued on the stream, which may use what the caller has borrowed.
-fn finish(stream: &CudaStream) -> Result<(), BufferError> {
+pub(super) fn finish(stream: &CudaStream) -> Result<(), BufferError> {
     let _current = enter(stream)?;
     loop {
         // SAFETY: the stream is alive and its context current.

@@ -10,6 +10,7 @@ use cudarc::driver::{CudaStream, result, sys};
 use gridcall_view::{Guard, Place, StreamRef, View, ViewError};
 
 use super::{
+    array::Objects,
     limbo,
     order::Access,
     stream::{Held, Launcher, Used, driver_error, is_capturing},
@@ -24,7 +25,7 @@ use crate::{
 
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// Null if there are no bytes, or once it is freed.
+    /// Null if there are no bytes, or once it is freed. Of a CUDA array, its handle.
     pointer: u64,
     bytes: usize,
     context: *mut c_void,
@@ -34,6 +35,8 @@ pub(super) struct Memory {
     stream: Arc<CudaStream>,
     /// Where it is freed if several streams use it.
     home: Arc<Held>,
+    /// What belongs to it if it is a CUDA array.
+    objects: Option<Box<Objects>>,
 }
 
 // SAFETY: an address and a handle may be sent anywhere; the driver's functions may be called from
@@ -103,7 +106,32 @@ impl Memory {
             uses: Uses::new(used, handle, bytes),
             stream: stream.clone(),
             home,
+            objects: None,
         })
+    }
+
+    /// Takes over a CUDA array. If that fails, it leaks.
+    ///
+    /// # Safety
+    ///
+    /// `array` must be the handle of an array of the stream's context with so many bytes, and it and `objects`,
+    /// which are of it, owned by the caller. All uses until now must be in the order of the stream.
+    pub(super) unsafe fn own_array(
+        stream: &Arc<CudaStream>,
+        array: u64,
+        bytes: usize,
+        objects: Objects,
+    ) -> Result<Memory, BufferError> {
+        // SAFETY: null is none, and what is put in its place is freed as an array.
+        let mut memory = unsafe { Memory::own(stream, 0, bytes) }?;
+        memory.objects = Some(Box::new(objects));
+        memory.pointer = array;
+        Ok(memory)
+    }
+
+    /// What belongs to it if it is a CUDA array.
+    pub(super) fn objects(&self) -> Option<&Objects> {
+        self.objects.as_deref()
     }
 
     #[inline(always)]
@@ -239,7 +267,13 @@ impl Memory {
         };
         let _current = enter(&self.stream)?;
         let raw = self.order_into(&target)?;
-        if self.stream.context().has_async_alloc() {
+        if let Some(objects) = &self.objects {
+            // SAFETY: the stream is held and its context current.
+            unsafe { result::stream::synchronize(raw) }
+                .map_err(|e| driver_error("cuStreamSynchronize", e))?;
+            // SAFETY: every use is done, and nobody uses it from now on; they are of one array.
+            unsafe { objects.destroy(self.pointer) }?;
+        } else if self.stream.context().has_async_alloc() {
             // SAFETY: it was allocated by `cuMemAllocAsync`, and after the waits every use is
             // before this in the order of `raw`. Nobody uses it from now on.
             unsafe { result::free_async(self.pointer, raw) }
@@ -323,6 +357,7 @@ impl Memory {
             uses: std::mem::replace(&mut self.uses, gone),
             stream: self.stream.clone(),
             home: self.home.clone(),
+            objects: self.objects.take(),
         };
         self.pointer = 0;
         taken
