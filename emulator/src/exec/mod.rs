@@ -20,7 +20,7 @@
 //! | `rsqrt.approx.f64` | 1 |
 //! | `rcp` `rsqrt` `.approx.ftz.f64` | 0 and 1 in the upper half; the lower is zero |
 //! | `mma` on `.f16` `.bf16` `.tf32`, summed in `.f32` | 2⁻²⁰ in absolute terms, operands below 2 |
-//! | linear filter of signed bytes read as floating-point numbers | 2⁻¹⁵ in absolute terms |
+//! | linear filter of signed bytes read as floating-point numbers | 1/32767 in absolute terms |
 //! | linear filter of sRGB | 2⁻⁸ in absolute terms, where neighbours differ much |
 //!
 //! Products of matrices are summed in double precision and rounded once. Device threads that do not take part

@@ -262,8 +262,11 @@ fn read_flags(name: &str, as_float: bool) -> u32 {
     }
 }
 
+/// Cases of one kind.
+type Part = fn(&mut Lab, &mut Book);
+
 /// The cases by what they are about.
-pub(crate) const PARTS: [(&str, fn(&mut Lab, &mut Book)); 11] = [
+pub(crate) const PARTS: [(&str, Part); 11] = [
     ("addressing", addressing),
     ("formats", formats),
     ("integer_coordinates", integer_coordinates),
@@ -949,12 +952,14 @@ fn loads(lab: &mut Lab, book: &mut Book) {
                     let rows = surface_rows(geometry, &mut random, 32, spec.texel(), piece.1);
                     let body = load_body(geometry.name, piece, mode, geometry.operand);
                     let given = lab.try_rows(&body, surface, &rows, false);
-                    if given.is_err() {
-                        lab.reset();
-                        book.note(name, vec![given.unwrap_err(), 0xbad]);
-                        continue;
+                    match given {
+                        Ok(given) => book.note(name, all(given)),
+                        Err(code) => {
+                            lab.reset();
+                            book.note(name, vec![code, 0xbad]);
+                            continue;
+                        }
                     }
-                    book.note(name, all(given.unwrap()));
                     drop_surface(surface);
                     drop_array(array);
                 }
@@ -995,7 +1000,6 @@ fn small(geometry: &Geometry) -> Geometry {
     let size = match geometry.name {
         "1d" => [5, 0, 0],
         "2d" => [3, 4, 0],
-        "3d" => [3, 2, 3],
         "a1d" => [3, 0, 3],
         _ => [3, 2, 3],
     };

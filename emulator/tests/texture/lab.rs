@@ -29,22 +29,19 @@ pub(crate) fn zeroed<T>() -> T {
 /// A copy from the host to the host of nothing.
 pub(crate) fn memcpy3d() -> sys::CUDA_MEMCPY3D {
     let mut copy = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
+    let host = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
+    // SAFETY: it is a field of the structure.
+    unsafe { (&raw mut (*copy.as_mut_ptr()).srcMemoryType).write(host) };
+    // SAFETY: as above.
+    unsafe { (&raw mut (*copy.as_mut_ptr()).dstMemoryType).write(host) };
     // SAFETY: all fields but these two have a zero.
-    unsafe {
-        (*copy.as_mut_ptr()).srcMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
-        (*copy.as_mut_ptr()).dstMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
-        copy.assume_init()
-    }
+    unsafe { copy.assume_init() }
 }
 
 /// Numbers that look random, the same ones everywhere.
 pub(crate) struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
     /// Of a name, so that cases do not hang on each other.
     pub(crate) fn of(name: &str) -> Random {
         let mut hash = 0xcbf2_9ce4_8422_2325;
