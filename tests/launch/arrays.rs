@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gridcall::{
     AddressMode, ArrayErrorKind, ArrayShape, Buffer, CudaArray, FilterMode, Float4, Sampler,
-    Shaped, Surface, SurfaceMut, Texture, UChar4, cover, cudarc::driver::CudaStream, kernel,
+    Shaped, Texture, UChar4, cover, cudarc::driver::CudaStream, kernel,
 };
 
 use crate::support::LONG;

@@ -4,7 +4,7 @@ use cudarc::driver::sys;
 
 use super::Texel;
 
-/// How `tex2D` reads a texture: what is beyond the ends, and between elements.
+/// How a texture is read at coordinates: what is beyond the ends, and between elements.
 ///
 /// ```
 /// use gridcall::{AddressMode, FilterMode, Sampler};
@@ -46,7 +46,7 @@ pub enum FilterMode {
     /// What the nearest element holds.
     #[default]
     Point,
-    /// A mean of the four around it, where floating-point numbers are read.
+    /// A mean of those around it, two for each dimension, where floating-point numbers are read.
     Linear,
 }
 
