@@ -195,7 +195,7 @@ impl Driver {
         self.contexts.get(&handle).ok_or(Code::INVALID_CONTEXT)
     }
 
-    fn current(&mut self) -> Answer<&mut Context> {
+    pub(crate) fn current(&mut self) -> Answer<&mut Context> {
         let handle = self.context_with_any_error()?;
         self.contexts.get_mut(&handle).ok_or(Code::INVALID_CONTEXT)
     }

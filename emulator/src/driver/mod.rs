@@ -31,6 +31,7 @@ pub(crate) mod pool;
 pub(crate) mod run;
 pub(crate) mod stream;
 pub(crate) mod table;
+pub(crate) mod tensor_map;
 pub(crate) mod user_object;
 pub(crate) mod work;
 
@@ -39,7 +40,8 @@ mod api {
     pub(crate) use super::{
         allocate::*, array::*, capture::*, codes::*, condition::*, context::*, copy::*, device::*,
         event::*, function::*, graph::*, launch::*, library::*, link::*, module::*, node::*,
-        object::*, occupancy::*, pointer::*, pool::*, stream::*, table::*, user_object::*,
+        object::*, occupancy::*, pointer::*, pool::*, stream::*, table::*, tensor_map::*,
+        user_object::*,
     };
 }
 

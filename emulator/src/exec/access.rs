@@ -69,6 +69,8 @@ pub(crate) struct Reach<'a, M> {
     pub(crate) block: u64,
     /// Set when memory changed.
     pub(crate) changed: &'a mut bool,
+    /// Set when global memory was read.
+    pub(crate) looked: &'a mut bool,
 }
 
 /// The addresses of all lanes.
@@ -174,6 +176,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
     ) -> bool {
         let element = ty.bytes();
         let size = element * to.len() as u32;
+        *self.looked = true;
         let bytes = self.memory.bytes(window);
         if let Some(written) = &bytes.written
             && !order.masked
@@ -515,13 +518,20 @@ impl<M: GlobalMemory> Reach<'_, M> {
     }
 
     fn global_window(&mut self, address: u64, size: u32, what: &str) -> Result<Window, Trouble> {
+        let window = self.window_around(address, u64::from(size), what)?;
+        check_aligned("global", address, size)?;
+        Ok(window)
+    }
+
+    /// The allocation that holds a range, which may begin anywhere.
+    fn window_around(&mut self, address: u64, size: u64, what: &str) -> Result<Window, Trouble> {
         let found = self.windows.find(self.memory, address);
         let window = match found {
             Ok(window) => window,
             Err(fault) => return Err(outside(address, size, what, &fault)),
         };
-        if address + u64::from(size) > window.end {
-            let beyond = address + u64::from(size) - window.end;
+        if address.saturating_add(size) > window.end {
+            let beyond = address.saturating_add(size) - window.end;
             let whose = self.memory.describe(address);
             return Err(Trouble::new(
                 FaultKind::IllegalAddress,
@@ -530,8 +540,87 @@ impl<M: GlobalMemory> Reach<'_, M> {
                 ),
             ));
         }
-        check_aligned("global", address, size)?;
         Ok(window)
+    }
+
+    /// Whether a bulk copy can go to a range of global memory, and whether something was written there for one
+    /// that reads it.
+    pub(crate) fn check_global(
+        &mut self,
+        address: u64,
+        size: u64,
+        stores: bool,
+        reads: bool,
+    ) -> Result<(), Trouble> {
+        let window = self.window_around(address, size, "bulk copy")?;
+        if stores && !window.writable {
+            let whose = self.memory.describe(address);
+            return Err(Trouble::new(
+                FaultKind::ReadOnly,
+                format!(
+                    "bulk copy of {size} bytes at {address:#x} to memory that the kernel may only read: {whose}"
+                ),
+            ));
+        }
+        if reads && !window.host_visible {
+            let bytes = self.memory.bytes(&window);
+            let at = address - window.start;
+            if bytes
+                .written
+                .is_some_and(|written| !any(written, at, size as u32))
+            {
+                let whose = self.memory.describe(address);
+                let mut trouble = Trouble::uninitialised("global", address, size as u32);
+                trouble.message = format!("{}: {whose}", trouble.message);
+                return Err(trouble);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a range of global memory that was checked.
+    pub(crate) fn read_global(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Trouble> {
+        let size = bytes.len() as u64;
+        let window = self.window_around(address, size, "bulk copy")?;
+        if window.host_visible {
+            self.memory.load(&window, address, bytes);
+        } else {
+            let at = to_usize_wide(address - window.start);
+            if let Some(piece) = self.memory.bytes(&window).data.get(at..at + bytes.len()) {
+                bytes.copy_from_slice(piece);
+            }
+        }
+        if let Some(races) = &mut self.races {
+            races.read(self.block, address, size as u32, false)?;
+        }
+        self.memory
+            .touch(&window, address..address + size, Access::Read);
+        Ok(())
+    }
+
+    /// Writes a range of global memory that was checked.
+    pub(crate) fn write_global(&mut self, address: u64, bytes: &[u8]) -> Result<(), Trouble> {
+        let size = bytes.len() as u64;
+        let window = self.window_around(address, size, "bulk copy")?;
+        if window.host_visible {
+            self.memory.store(&window, address, bytes);
+        } else {
+            let to = self.memory.bytes(&window);
+            let at = address - window.start;
+            if let Some(written) = to.written {
+                set(written, at, size as u32);
+            }
+            let at = to_usize_wide(at);
+            if let Some(piece) = to.data.get_mut(at..at + bytes.len()) {
+                piece.copy_from_slice(bytes);
+            }
+        }
+        if let Some(races) = &mut self.races {
+            races.write(self.block, address, size as u32, false)?;
+        }
+        self.memory
+            .touch(&window, address..address + size, Access::Write);
+        Ok(())
     }
 
     fn load_global(
@@ -541,6 +630,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
         order: Ordering,
     ) -> Result<(), Trouble> {
         let size = bytes.len() as u32;
+        *self.looked = true;
         let window = self.global_window(address, size, "load")?;
         if window.host_visible {
             self.memory.load(&window, address, bytes);
@@ -829,6 +919,7 @@ impl<M: GlobalMemory> Reach<'_, M> {
         size: u32,
         update: &mut dyn FnMut(u128) -> u128,
     ) -> Result<u128, Trouble> {
+        *self.looked = true;
         let window = self.global_window(address, size, "atomic operation")?;
         if !window.writable {
             let whose = self.memory.describe(address);
@@ -1024,7 +1115,7 @@ fn check_local(offset: u64, size: u32, end: u32) -> Result<u32, Trouble> {
     }
 }
 
-fn outside(address: u64, size: u32, what: &str, fault: &MemoryFault) -> Trouble {
+fn outside(address: u64, size: u64, what: &str, fault: &MemoryFault) -> Trouble {
     let why = match fault {
         _ if address < 4096 => "a null pointer".to_owned(),
         MemoryFault::Unmapped(why) if why.is_empty() => "outside of every allocation".to_owned(),

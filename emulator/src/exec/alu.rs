@@ -137,6 +137,11 @@ impl<'a> Modifiers<'a> {
         }
     }
 
+    /// Whether a modifier is there.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.left.contains(&name)
+    }
+
     /// Takes the first modifier that `read` understands.
     pub(crate) fn find<T>(&mut self, read: impl Fn(&'a str) -> Option<T>) -> Option<T> {
         let (at, value) = self

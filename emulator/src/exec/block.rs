@@ -1,6 +1,7 @@
 //! A block of threads: its warps take turns until all have ended.
 
 use super::barrier::{Barriers, ClusterBarrier, Opened};
+use super::bulk::Incoming;
 use super::context::{BlockPlace, Context, Running, Setting, WarpPlace};
 use super::fault::{Fault, FaultKind};
 use super::memory::GlobalMemory;
@@ -115,12 +116,16 @@ impl Block {
                 }
             }
             if outcome == Outcome::Ended {
-                self.warps.remove(at);
+                let last = self.warps.remove(at);
+                if self.warps.is_empty() {
+                    self.check_arrived(ground, &last)?;
+                }
                 idle = 0;
             } else {
                 self.next = at + 1;
             }
-            if idle > 0 && self.is_stuck(ground.cluster) {
+            let news = ground.shared[self.place.rank as usize].news;
+            if idle > 0 && self.is_stuck(ground.cluster, news) {
                 if self.waits_for_cluster() {
                     break;
                 }
@@ -129,6 +134,21 @@ impl Block {
             }
         }
         Ok(used)
+    }
+
+    /// Whether all bulk copies to the block have arrived by its end.
+    fn check_arrived<M: GlobalMemory>(
+        &mut self,
+        ground: &mut Ground<'_, M>,
+        last: &Warp,
+    ) -> Result<(), Box<Fault>> {
+        let incoming = &ground.shared[self.place.rank as usize].incoming;
+        let Some(trouble) = Incoming::unawaited(incoming) else {
+            return Ok(());
+        };
+        let pc = trouble.pc.unwrap_or(0);
+        let cx = context!(self, ground);
+        Err(last.fault(&cx, pc, last.place.lanes, trouble))
     }
 
     fn open<M: GlobalMemory>(
@@ -162,16 +182,31 @@ impl Block {
         Ok(())
     }
 
-    /// Some thread waits for the cluster.
+    /// Some thread waits for what another block of the cluster may do.
     fn waits_for_cluster(&self) -> bool {
         self.warps
             .iter()
             .flat_map(|warp| &warp.groups)
-            .any(|group| matches!(group.state, State::Cluster { .. }))
+            .any(|group| matches!(group.state, State::Cluster { .. } | State::Phase { .. }))
+    }
+
+    /// Some thread waits at an `mbarrier`.
+    pub(crate) fn waits_for_phase(&self) -> bool {
+        self.warps
+            .iter()
+            .flat_map(|warp| &warp.groups)
+            .any(|group| matches!(group.state, State::Phase { .. }))
+    }
+
+    /// Lets those that wait at an `mbarrier` look elsewhere.
+    pub(crate) fn time_out(&mut self, code: &[super::code::Inst]) {
+        for warp in &mut self.warps {
+            warp.time_out(code);
+        }
     }
 
     /// No thread of the block can go on before another block does.
-    pub(crate) fn is_stuck(&self, cluster: &ClusterBarrier) -> bool {
+    pub(crate) fn is_stuck(&self, cluster: &ClusterBarrier, news: u64) -> bool {
         !self
             .warps
             .iter()
@@ -179,6 +214,7 @@ impl Block {
             .any(|group| match group.state {
                 State::Ready => true,
                 State::Cluster { phase } => cluster.phase > phase,
+                State::Phase { news: seen } => seen != news,
                 _ => false,
             })
     }

@@ -282,6 +282,13 @@ pub(crate) enum Op {
     CopyCommit,
     /// Waits until at most so many groups are left.
     CopyWait(u32),
+    Bulk(Box<super::bulk::BulkOp>),
+    BulkCommit,
+    /// Waits until at most so many groups are left, or only until the others' sources were read.
+    BulkWait {
+        left: u32,
+        reads: bool,
+    },
     /// `cvta`: adds or takes off the base of a window.
     Convert {
         to: Dest,

@@ -61,6 +61,8 @@ pub(crate) struct Running {
     pub(crate) thread_instructions: u64,
     /// Memory changed, or a barrier opened, or a thread ended.
     pub(crate) changed: bool,
+    /// Something was read that others than the cluster's threads may change: global memory, a clock.
+    pub(crate) looked: bool,
     pub(crate) races: Option<GlobalRaces>,
 }
 

@@ -35,6 +35,10 @@ pub enum FaultKind {
     StackOverflow,
     /// An indirect call or branch to no function or label.
     InvalidPc,
+    /// A tensor map that is none, or not one for the instruction that copies by it.
+    TensorMap,
+    /// A bulk copy that nobody waited for, of a size it cannot have, or of more bytes than a barrier counts.
+    BulkCopy,
     /// An instruction the interpreter does not know; no thread ran.
     NotSupported,
     /// The launch's shape or its parameters do not fit the kernel; no thread ran.
@@ -50,6 +54,7 @@ impl FaultKind {
             Self::Misaligned => 716,
             Self::Assert => 710,
             Self::StepBudget => 702,
+            Self::TensorMap => 715,
             Self::InvalidPc => 718,
             Self::NotSupported => 801,
             Self::InvalidLaunch => 1,
@@ -61,6 +66,7 @@ impl FaultKind {
             | Self::DivergentBarrier
             | Self::BadMask
             | Self::Deadlock
+            | Self::BulkCopy
             | Self::StackOverflow => 719,
         }
     }

@@ -340,8 +340,21 @@ impl Grid {
             cluster.next += 1;
         }
         let ended = cluster.blocks.iter().all(Block::has_ended);
-        let stuck = |block: &Block| block.has_ended() || block.is_stuck(&cluster.barrier);
+        let stuck = |block: &Block| {
+            let news = cluster.shared[block.place().rank as usize].news;
+            block.has_ended() || block.is_stuck(&cluster.barrier, news)
+        };
         if !ended && idle >= count && cluster.blocks.iter().all(stuck) {
+            // Whoever waits at an `mbarrier` may look elsewhere after a while. If nobody does, and nothing
+            // changed since they did last, nothing ever will.
+            let waits = cluster.blocks.iter().any(Block::waits_for_phase);
+            if waits && (self.running.changed || self.running.looked) {
+                self.running.looked = false;
+                for block in &mut cluster.blocks {
+                    block.time_out(self.program.code());
+                }
+                return Ok(false);
+            }
             let mut ground = Ground {
                 program: &self.program,
                 setting: &self.setting,

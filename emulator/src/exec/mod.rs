@@ -59,6 +59,7 @@ mod approx;
 mod atomic;
 mod barrier;
 mod block;
+mod bulk;
 mod check;
 mod code;
 mod code_base;
@@ -93,6 +94,8 @@ mod space;
 mod special;
 mod step;
 mod sync;
+mod tensor_map;
+mod tile;
 mod trouble;
 mod types;
 mod visit;
@@ -107,3 +110,4 @@ pub use memory::{Access, Bytes, GlobalMemory, MemoryFault, Window};
 pub use program::{
     Kernel, KernelParam, LowerError, Program, Relocation, Unsupported, Variable, VariableSpace,
 };
+pub use tensor_map::{Mode as TensorMode, TensorMap};

@@ -4,6 +4,7 @@
 //! its last writer and, for every warp, its last reader; an access races if another thread's is not ordered
 //! before it. Times grow from block to block, so nothing is cleared in between.
 
+use super::bulk::Incoming;
 use super::fault::FaultKind;
 use super::trouble::Trouble;
 
@@ -58,6 +59,10 @@ pub(crate) struct SharedMemory {
     fence: Vec<u32>,
     /// Something was accessed at the present time.
     busy: bool,
+    /// Bulk copies that are under way to this memory.
+    pub(crate) incoming: Vec<Incoming>,
+    /// Grows whenever whoever waits at an `mbarrier` in this memory has to look again.
+    pub(crate) news: u64,
 }
 
 impl SharedMemory {
@@ -78,11 +83,14 @@ impl SharedMemory {
             floors: vec![0; warps],
             fence: vec![0; warps],
             busy: false,
+            incoming: Vec::new(),
+            news: 0,
         }
     }
 
     /// Begins a new block.
     pub(crate) fn begin(&mut self) {
+        self.incoming.clear();
         self.written.fill(0);
         self.order_all();
     }
@@ -316,6 +324,42 @@ impl SharedMemory {
         self.bytes[at..end].copy_from_slice(&new[..size as usize]);
         self.written[at..end].fill(1);
         Ok(old)
+    }
+
+    /// Writes bytes that lie within the memory, of one granule at least.
+    pub(crate) fn put(&mut self, who: Option<Who>, offset: u64, new: &[u8]) -> Result<(), Trouble> {
+        let at = offset as usize;
+        let range = at..at + new.len();
+        if let Some(who) = who {
+            let same = self.bytes[range.clone()] == *new
+                && self.written[range.clone()].iter().all(|w| *w == 1);
+            self.note_write(who, at, new.len() as u32, same, Strength::Weak)?;
+        }
+        self.bytes[range.clone()].copy_from_slice(new);
+        self.written[range].fill(1);
+        Ok(())
+    }
+
+    /// Reads bytes that lie within the memory.
+    pub(crate) fn take(
+        &mut self,
+        who: Option<Who>,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), Trouble> {
+        let at = offset as usize;
+        if let Some(who) = who {
+            self.note_read(who, at, bytes.len() as u32, Strength::Weak)?;
+        }
+        bytes.copy_from_slice(&self.bytes[at..at + bytes.len()]);
+        Ok(())
+    }
+
+    /// Eight bytes as they are, if they lie within the memory.
+    pub(crate) fn peek(&self, offset: u64) -> Option<u64> {
+        let at = usize::try_from(offset).ok()?;
+        let bytes = self.bytes.get(at..at.checked_add(8)?)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
     }
 
     /// The bytes from an offset on, for text that is printed.

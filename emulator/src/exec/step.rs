@@ -55,6 +55,7 @@ macro_rules! reach {
             races: $self.cx.running.races.as_mut(),
             block: $self.cx.place.index,
             changed: &mut $self.cx.running.changed,
+            looked: &mut $self.cx.running.looked,
         }
     };
 }
@@ -310,6 +311,7 @@ impl<M: GlobalMemory> Execute<'_, '_, M> {
             }
             Op::Special { to, special } => {
                 self.cx.running.steps += 1;
+                self.cx.running.looked = true;
                 let values = self.cx.special(*special, self.warp.place);
                 frame.write(*to, active, &values);
             }
@@ -322,6 +324,8 @@ impl<M: GlobalMemory> Execute<'_, '_, M> {
             Op::CopyWait(left) => {
                 self.copies_arrive(active, (*left != u32::MAX).then_some(*left))?;
             }
+            Op::BulkCommit => lanes(active).for_each(|lane| self.warp.bulk.commit(lane)),
+            Op::BulkWait { left, reads } => self.bulk_wait(active, *left, *reads)?,
             Op::Convert {
                 to,
                 from,
@@ -518,6 +522,16 @@ impl<M: GlobalMemory> Execute<'_, '_, M> {
         let mut copies = std::mem::take(&mut self.warp.copies);
         let result = copies.arrive(&mut reach!(self), active, left);
         self.warp.copies = copies;
+        result
+    }
+
+    fn bulk_wait(&mut self, active: u32, left: u32, reads: bool) -> Result<(), Trouble> {
+        if self.warp.bulk.is_empty() {
+            return Ok(());
+        }
+        let mut bulk = std::mem::take(&mut self.warp.bulk);
+        let result = bulk.wait(&mut reach!(self), active, left, reads);
+        self.warp.bulk = bulk;
         result
     }
 

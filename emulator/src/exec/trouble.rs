@@ -12,6 +12,8 @@ pub(crate) struct Trouble {
     pub(crate) message: String,
     /// Nothing has happened yet: the instruction can be run again.
     pub(crate) retries: bool,
+    /// The instruction to blame, if it is not the one that found out.
+    pub(crate) pc: Option<u32>,
 }
 
 impl Trouble {
@@ -22,6 +24,7 @@ impl Trouble {
             address: None,
             message: message.into(),
             retries: false,
+            pc: None,
         }
     }
 

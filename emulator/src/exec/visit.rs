@@ -1,5 +1,6 @@
 //! Which registers a micro-operation reads and sets.
 
+use super::bulk::{BulkOp, Done, End};
 use super::code::{BarrierKind, Callee, Dest, Flag, Inst, Op, Passed, Reg};
 use super::mbarrier::MBarrierKind;
 use super::sync::SyncKind;
@@ -181,17 +182,21 @@ impl Op {
                 visit_sync(&mut sync.kind, see);
             }
             Self::Matrix(matrix) => matrix.visit(see),
+            Self::Bulk(op) => op.visit(see),
             Self::MBarrier(op) => {
                 see(&mut op.target.base, Role::Reads);
                 match &mut op.kind {
                     MBarrierKind::Init { count } => see(count, Role::Reads),
-                    MBarrierKind::Arrive {
-                        count: Some(count), ..
-                    } => see(count, Role::Reads),
+                    MBarrierKind::Arrive { count, expect, .. } => {
+                        for reg in [count, expect].into_iter().flatten() {
+                            see(reg, Role::Reads);
+                        }
+                    }
+                    MBarrierKind::Transfer { bytes, .. } => see(bytes, Role::Reads),
                     MBarrierKind::Test { state, .. } | MBarrierKind::PendingCount { state } => {
                         see(state, Role::Reads);
                     }
-                    MBarrierKind::Arrive { count: None, .. } | MBarrierKind::Invalidate => {}
+                    MBarrierKind::Invalidate => {}
                 }
                 dest(&mut op.to, see);
             }
@@ -235,6 +240,8 @@ impl Op {
             Self::Nop
             | Self::CopyCommit
             | Self::CopyWait(_)
+            | Self::BulkCommit
+            | Self::BulkWait { .. }
             | Self::Branch(_)
             | Self::Return
             | Self::Exit
@@ -245,6 +252,34 @@ impl Op {
             | Self::Sleep
             | Self::Join(_)
             | Self::Unsupported => {}
+        }
+    }
+}
+
+impl BulkOp {
+    fn visit(&mut self, see: Visitor<'_>) {
+        for end in [&mut self.to, &mut self.from] {
+            match end {
+                End::Shared(target) | End::Global(target) => see(&mut target.base, Role::Reads),
+                End::Tensor {
+                    map,
+                    coordinates,
+                    offsets,
+                    ..
+                } => {
+                    see(&mut map.base, Role::Reads);
+                    for reg in coordinates.iter_mut().chain(offsets) {
+                        see(reg, Role::Reads);
+                    }
+                }
+                End::Cache => {}
+            }
+        }
+        if let Done::Barrier(target) = &mut self.done {
+            see(&mut target.base, Role::Reads);
+        }
+        for reg in [&mut self.size, &mut self.blocks].into_iter().flatten() {
+            see(reg, Role::Reads);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! together again where their ways do. One that keeps others waiting for long makes room for them.
 
 use super::barrier::{Arrival, Opened};
+use super::bulk::BulkGroups;
 use super::code::{Barrier, BarrierKind, Call, Callee, Op, Passed, Reg};
 use super::code_base::At;
 use super::context::{Context, WarpPlace};
@@ -40,6 +41,10 @@ pub(crate) enum State {
     Cluster {
         phase: u64,
     },
+    /// The phase of an `mbarrier` to end; it looks again when there is news.
+    Phase {
+        news: u64,
+    },
 }
 
 /// Lanes that stand at one place.
@@ -74,6 +79,7 @@ pub(crate) struct Warp {
     pub(crate) groups: Vec<Group>,
     pub(crate) local: LocalMemory,
     pub(crate) copies: Copies,
+    pub(crate) bulk: BulkGroups,
     /// For each lane, when the cluster's barrier it arrived at is to open.
     cluster_phase: [u64; 32],
     turn: u64,
@@ -107,6 +113,7 @@ impl Warp {
             }],
             local,
             copies: Copies::default(),
+            bulk: BulkGroups::default(),
             cluster_phase: [0; 32],
             turn: 0,
             yields: false,
@@ -126,7 +133,8 @@ impl Warp {
         while left > 0 && !self.yields {
             let alone = self.groups.len() == 1;
             let fair = !alone && waited >= FAIR;
-            let Some(at) = self.pick(cx.cluster.phase, fair) else {
+            let news = cx.shared[cx.place.rank as usize].news;
+            let Some(at) = self.pick(cx.cluster.phase, news, fair) else {
                 let outcome = if self.live == 0 {
                     Outcome::Ended
                 } else {
@@ -184,11 +192,14 @@ impl Warp {
     }
 
     /// The group to go next.
-    fn pick(&mut self, cluster_phase: u64, fair: bool) -> Option<usize> {
+    fn pick(&mut self, cluster_phase: u64, latest: u64, fair: bool) -> Option<usize> {
         for group in &mut self.groups {
-            if let State::Cluster { phase } = group.state
-                && cluster_phase > phase
-            {
+            let wakes = match group.state {
+                State::Cluster { phase } => cluster_phase > phase,
+                State::Phase { news } => latest != news,
+                _ => false,
+            };
+            if wakes {
                 group.state = State::Ready;
             }
         }
@@ -258,8 +269,8 @@ impl Warp {
         };
         let code = cx.code;
         match &code[group.pc as usize].op {
-            Op::Return => self.leave(cx, here),
-            Op::Exit => self.exit(cx, here.frame, active),
+            Op::Return => self.leave(cx, here)?,
+            Op::Exit => self.exit(cx, here.frame, active)?,
             Op::Call(call) => self.call(cx, here, call)?,
             Op::BranchTable { targets, index } => self.branch_table(here, targets, *index)?,
             Op::Sync(op) => self.sync(cx, here, op)?,
@@ -298,7 +309,25 @@ impl Warp {
                 self.groups.push(next);
             }
             Op::MBarrier(op) => {
-                self.mbarrier(cx, here, op)?;
+                let waiting = self.mbarrier(cx, here, op)?;
+                let news = cx.shared[cx.place.rank as usize].news;
+                for (mask, group) in [
+                    (active & !waiting, next),
+                    (
+                        waiting,
+                        Group {
+                            state: State::Phase { news },
+                            ..here
+                        },
+                    ),
+                ] {
+                    if mask != 0 {
+                        self.groups.push(Group { mask, ..group });
+                    }
+                }
+            }
+            Op::Bulk(op) => {
+                self.bulk(cx, here, op)?;
                 self.groups.push(next);
             }
             Op::Trap => return Err(Trouble::new(FaultKind::Trap, "the kernel ran into `trap`")),
@@ -475,12 +504,15 @@ impl Warp {
         Ok(())
     }
 
-    fn leave<M>(&mut self, cx: &mut Context<'_, M>, here: Group) {
+    fn leave<M: GlobalMemory>(
+        &mut self,
+        cx: &mut Context<'_, M>,
+        here: Group,
+    ) -> Result<(), Trouble> {
         let frame = &self.frames[here.frame as usize];
         let (parent, call_at, function) = (frame.parent, frame.call, frame.function);
         if parent == NONE {
-            self.exit(cx, here.frame, here.mask);
-            return;
+            return self.exit(cx, here.frame, here.mask);
         }
         let code = cx.code;
         if let Op::Call(call) = &code[call_at as usize].op {
@@ -497,6 +529,7 @@ impl Warp {
             state: State::Ready,
             ..here
         });
+        Ok(())
     }
 
     fn release_lanes<M>(&mut self, cx: &mut Context<'_, M>, at: u32, mask: u32) {
@@ -556,7 +589,13 @@ impl Warp {
     }
 
     /// Ends lanes, in whatever call they are.
-    fn exit<M>(&mut self, cx: &mut Context<'_, M>, frame: u32, mask: u32) {
+    fn exit<M: GlobalMemory>(
+        &mut self,
+        cx: &mut Context<'_, M>,
+        frame: u32,
+        mask: u32,
+    ) -> Result<(), Trouble> {
+        self.leave_groups(cx, mask)?;
         let mut at = frame;
         while at != NONE {
             let parent = self.frames[at as usize].parent;
@@ -575,6 +614,7 @@ impl Warp {
                 group.state = State::Ready;
             }
         }
+        Ok(())
     }
 
     fn sync<M: GlobalMemory>(
@@ -797,9 +837,17 @@ impl Warp {
         }
     }
 
-    /// Lets other warps run before this one goes on.
-    pub(crate) fn give_way(&mut self) {
-        self.yields = true;
+    /// Lets those that wait at an `mbarrier` look elsewhere: the instruction answers that the phase goes on.
+    pub(crate) fn time_out(&mut self, code: &[super::code::Inst]) {
+        for group in &mut self.groups {
+            if let State::Phase { .. } = group.state
+                && let Op::MBarrier(op) = &code[group.pc as usize].op
+            {
+                self.frames[group.frame as usize].write(op.to, group.mask, &[0; 32]);
+                group.state = State::Ready;
+                group.pc += 1;
+            }
+        }
     }
 
     /// What each group waits for, for a report.
@@ -817,6 +865,12 @@ impl Warp {
                     }
                     State::Barrier { id, .. } => format!("wait at barrier {id}"),
                     State::Cluster { .. } => "wait for the cluster".to_owned(),
+                    State::Phase { .. } => match &cx.code[group.pc as usize].op {
+                        Op::MBarrier(op) => {
+                            format!("wait at `mbarrier` {}", self.lacks(cx, group, op))
+                        }
+                        _ => "wait at an `mbarrier`".to_owned(),
+                    },
                 };
                 format!("warp {warp} lanes {threads} at line {line} {what}")
             })
@@ -860,6 +914,7 @@ impl Warp {
         active: u32,
         trouble: Trouble,
     ) -> Box<Fault> {
+        let pc = trouble.pc.unwrap_or(pc);
         let lane = trouble.lane.unwrap_or(active.trailing_zeros() as usize) % 32;
         let frame = self
             .frames

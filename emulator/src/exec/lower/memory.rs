@@ -95,7 +95,7 @@ fn memory_type(ty: Type, count: usize) -> Lowered<Type> {
 }
 
 impl Body<'_, '_> {
-    fn note_access(&mut self, target: &Target, bytes: u32) {
+    pub(super) fn note_access(&mut self, target: &Target, bytes: u32) {
         if matches!(target.space, Space::Generic | Space::Shared) {
             let granule = &mut self.function.granule;
             *granule = (*granule).min(bytes);
@@ -443,7 +443,7 @@ impl Body<'_, '_> {
                         || word.starts_with("L2")
                         || *word == "tensormap"
                 });
-                if !known || modifiers.contains(&"tensormap") {
+                if !known {
                     return Err(Refusal::Unsupported);
                 }
                 self.target(address, Space::Generic)?;
@@ -454,15 +454,19 @@ impl Body<'_, '_> {
         }
     }
 
-    /// `cp.async` and its groups; bulk copies are not for here.
+    /// `cp.async` and its groups, and what begins like it.
     pub(super) fn lower_copy(
         &mut self,
         modifiers: &[&str],
         operands: &[Operand<'_>],
     ) -> Lowered<()> {
         let mut words = Modifiers::new(modifiers.iter().copied());
-        if !words.take("async") || words.take("bulk") {
+        let reduces = words.take("reduce");
+        if !words.take("async") || reduces && !words.has("bulk") {
             return Err(Refusal::Unsupported);
+        }
+        if words.has("bulk") {
+            return self.lower_bulk(&mut words, operands, reduces);
         }
         if words.take("commit_group") {
             return self.finish_copy(&words, operands.is_empty(), Op::CopyCommit);

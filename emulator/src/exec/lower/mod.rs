@@ -4,6 +4,7 @@
 //! [`Op::Unsupported`] and is listed, so that the module's other kernels can be used.
 
 mod body;
+mod bulk;
 mod flow;
 mod image;
 mod instruction;

@@ -182,9 +182,21 @@ impl Body<'_, '_> {
             "shared::cluster",
             "sync_restrict::shared::cta",
             "sync_restrict::shared::cluster",
+            "tensormap::generic",
         ];
-        if !operands.is_empty() || modifiers.iter().any(|modifier| !KNOWN.contains(modifier)) {
+        if modifiers.iter().any(|modifier| !KNOWN.contains(modifier)) {
             return Err(Refusal::Unsupported);
+        }
+        // The acquiring side of a tensor map's proxy names the map, and its size.
+        match operands {
+            [] => {}
+            [map, Operand::Constant(size)] if modifiers.contains(&"tensormap::generic") => {
+                if size.integer() != Some(128) {
+                    return invalid("a size that is not 128");
+                }
+                self.target(map, Space::Generic)?;
+            }
+            _ => return Err(Refusal::Unsupported),
         }
         self.emit(Op::Fence);
         Ok(())
@@ -408,6 +420,8 @@ impl Body<'_, '_> {
                 "inval",
                 "arrive",
                 "arrive_drop",
+                "expect_tx",
+                "complete_tx",
                 "test_wait",
                 "try_wait",
                 "pending_count",
@@ -417,21 +431,26 @@ impl Body<'_, '_> {
         });
         let parity = words.take("parity");
         let no_complete = words.take("noComplete");
-        for word in [
-            "shared",
-            "shared::cta",
-            "release",
-            "acquire",
-            "relaxed",
-            "cta",
-            "cluster",
-            "b64",
-        ] {
+        let expects = words.take("expect_tx");
+        let space = ["shared", "shared::cta", "shared::cluster"].iter().fold(
+            Space::Generic,
+            |space, word| {
+                if words.take(word) {
+                    Space::Shared
+                } else {
+                    space
+                }
+            },
+        );
+        for word in ["release", "acquire", "relaxed", "cta", "cluster", "b64"] {
             words.take(word);
         }
         let (Some(name), true) = (name, words.all_used()) else {
             return Err(Refusal::Unsupported);
         };
+        if expects && !matches!(name, "arrive" | "arrive_drop") {
+            return Err(Refusal::Unsupported);
+        }
         let none = Self::discard(64);
         let (kind, target, to) = match (name, operands) {
             ("init", [address, count]) => {
@@ -444,17 +463,30 @@ impl Body<'_, '_> {
                     .first()
                     .map(|count| self.source(count, Type::U32))
                     .transpose()?;
-                if no_complete && count.is_none() {
+                if (no_complete || expects) && count.is_none() {
                     return invalid("it takes a count");
                 }
                 let to = self.dest(to, Type::B64)?;
+                let drop = name == "arrive_drop";
+                let (count, expect) = if expects {
+                    (None, count)
+                } else {
+                    (count, None)
+                };
+                let kind = MBarrierKind::Arrive {
+                    count,
+                    drop,
+                    expect,
+                };
+                (kind, Some(address), to)
+            }
+            ("expect_tx" | "complete_tx", [address, bytes]) => {
+                let bytes = self.source(bytes, Type::U32)?;
+                let completes = name == "complete_tx";
                 (
-                    MBarrierKind::Arrive {
-                        count,
-                        drop: name == "arrive_drop",
-                    },
+                    MBarrierKind::Transfer { bytes, completes },
                     Some(address),
-                    to,
+                    none,
                 )
             }
             ("test_wait" | "try_wait", [to, address, state, ..]) if operands.len() <= 4 => {
@@ -485,7 +517,7 @@ impl Body<'_, '_> {
             _ => return Err(Refusal::Unsupported),
         };
         let target = match target {
-            Some(address) => self.target(address, Space::Shared)?,
+            Some(address) => self.target(address, space)?,
             None => super::super::code::Target {
                 space: Space::Shared,
                 base: Reg::Sink,
@@ -518,6 +550,7 @@ impl Body<'_, '_> {
             let kind = MBarrierKind::Arrive {
                 count: None,
                 drop: false,
+                expect: None,
             };
             self.emit(Op::MBarrier(Box::new(MBarrierOp { kind, target, to })));
         }
