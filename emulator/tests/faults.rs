@@ -566,7 +566,7 @@ fn launches_that_do_not_fit() {
 fn instructions_that_are_not_supported() {
     let text = ".version 8.5\n.target sm_90a\n.address_size 64\n
 .visible .entry fine() { ret; }
-.visible .entry bulk() { cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret; }
+.visible .entry other() { .reg .b64 r; st.bulk.shared::cta [r], 64, 0; fma.rn.oob.f16 r, r, r, r; ret; }
 .func helper() { wgmma.commit_group.sync.aligned; ret; }
 .visible .entry bad() {
 wgmma.fence.sync.aligned;
@@ -586,8 +586,8 @@ ret; }";
         ("wgmma.fence.sync.aligned", 2)
     );
     assert_eq!(bad.unsupported[0].position.line, 9);
-    let bulk = &program.kernels()[program.kernel("bulk").unwrap()];
-    assert_eq!(bulk.unsupported.len(), 2);
+    let other = &program.kernels()[program.kernel("other").unwrap()];
+    assert_eq!(other.unsupported.len(), 2);
     let fault = run(&mut memory, launch(&program, "bad", vec![], vec![])).unwrap_err();
     assert_eq!(
         (fault.kind, fault.kind.code()),

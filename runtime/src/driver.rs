@@ -103,6 +103,8 @@ pub(crate) struct Driver {
     pub(crate) stream_get_id: Option<unsafe extern "C" fn(CUstream, *mut u64) -> DriverCode>,
     /// Since CUDA 12.0.
     pub(crate) tensor_map_encode_tiled: Option<TensorMapEncodeTiled>,
+    /// Since CUDA 12.0.
+    pub(crate) tensor_map_encode_im2col: Option<TensorMapEncodeIm2col>,
     /// Keeps the functions where they are.
     library: Library,
 }
@@ -169,6 +171,24 @@ type TensorMapEncodeTiled = unsafe extern "C" fn(
     *const u64,
     *const u64,
     *const u32,
+    *const u32,
+    c_uint,
+    c_uint,
+    c_uint,
+    c_uint,
+) -> DriverCode;
+
+type TensorMapEncodeIm2col = unsafe extern "C" fn(
+    *mut c_void,
+    c_uint,
+    c_uint,
+    *mut c_void,
+    *const u64,
+    *const u64,
+    *const c_int,
+    *const c_int,
+    c_uint,
+    c_uint,
     *const u32,
     c_uint,
     c_uint,
@@ -293,6 +313,7 @@ fn open() -> Result<Driver, LoadError> {
         occupancy_max_potential_block_size: newer!(b"cuOccupancyMaxPotentialBlockSize"),
         ctx_get_stream_priority_range: newer!(b"cuCtxGetStreamPriorityRange"),
         tensor_map_encode_tiled: newer!(b"cuTensorMapEncodeTiled"),
+        tensor_map_encode_im2col: newer!(b"cuTensorMapEncodeIm2col"),
         library,
     })
 }

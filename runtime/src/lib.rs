@@ -438,7 +438,7 @@ pub use strided::{Strided, StridedMut};
 pub use surface::{AsSurface, AsSurfaceMut, Surface, SurfaceMut};
 pub use symbol::{Static, Symbol, SymbolError, SymbolErrorKind, SymbolView};
 pub use tensor_map::{
-    AsTensorMap, AsTensorMapMut, Interleave, L2Promotion, OobFill, Swizzle, TensorElement,
+    AsTensorMap, AsTensorMapMut, Im2col, Interleave, L2Promotion, OobFill, Swizzle, TensorElement,
     TensorMap, TensorMapError, TensorMapErrorKind, TensorMapMut, Tile,
 };
 pub use texture::{

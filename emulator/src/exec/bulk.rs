@@ -293,8 +293,10 @@ impl Warp {
                     .tensor_map(local_end, lane, at, place)
                     .map_err(|trouble| trouble.at(lane, at))?;
                 let refuse = |why: String| Trouble::new(FaultKind::TensorMap, why).at(lane, at);
-                let tile = Tile::of(&map, &coordinates, &offsets, *im2col).map_err(refuse)?;
-                if let End::Tensor { .. } = &op.to {
+                let stores = matches!(op.to, End::Tensor { .. });
+                let tile =
+                    Tile::of(&map, &coordinates, &offsets, *im2col, stores).map_err(refuse)?;
+                if stores {
                     Tile::check_stores(&map, &coordinates, op.reduce.is_some()).map_err(refuse)?;
                 }
                 (tile, Some(map))
@@ -720,13 +722,13 @@ fn element_op(kind: AtomicKind, map: &TensorMap) -> Result<AtomicOp, String> {
     let bits = matches!(kind, AtomicKind::And | AtomicKind::Or | AtomicKind::Xor);
     let ty = match (bits, ty) {
         (true, Type::U32 | Type::S32) => Type::B32,
-        (true, Type::U64 | Type::S64) => Type::B64,
+        (true, Type::U64) => Type::B64,
         (_, ty) => ty,
     };
     let op = AtomicOp {
         kind,
         ty,
-        ftz: false,
+        ftz: ty == Type::F32,
     };
     if op.exists() {
         Ok(op)

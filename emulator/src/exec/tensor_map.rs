@@ -64,8 +64,8 @@ const SIZES: [u32; 13] = [1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4];
 /// The first of the types that are floating-point.
 const FIRST_FLOAT: u32 = 6;
 
-/// More bytes than a block has of shared memory.
-const MOST_BYTES: u64 = 1 << 18;
+/// The shared memory of a multiprocessor, in bytes: no box is larger.
+const MOST_BYTES: u64 = 228 << 10;
 
 impl TensorMap {
     /// The bytes of an element.
@@ -174,11 +174,7 @@ impl TensorMap {
         let bytes = tile.iter().fold(u64::from(self.size()), |bytes, size| {
             bytes.saturating_mul(u64::from(*size))
         });
-        if bytes >= MOST_BYTES {
-            return Err(format!(
-                "a box of {bytes} bytes, more than fit into shared memory"
-            ));
-        }
+        check_size(bytes)?;
         self.check_inner(tile[0])
     }
 
@@ -190,21 +186,26 @@ impl TensorMap {
         pixels: u32,
     ) -> Result<(), String> {
         let spatial = self.rank() - 2;
+        // Channels come first, but where slices of them are, which are no dimension.
+        let first = usize::from(self.interleave == 0);
         let most = [1 << 15, 1 << 7, 1 << 4][spatial - 1];
         for at in 0..spatial {
             let (low, high) = (lower[at], upper[at]);
             if !(-most..most).contains(&low) || !(-most..most).contains(&high) {
                 return Err(format!(
                     "corners {low} and {high} along dimension {}, where {} to {} are possible",
-                    at + 1,
+                    first + at,
                     -most,
                     most - 1
                 ));
             }
             // In 32 bits, as the driver counts.
-            let end = (self.dims[at + 1] as i32).wrapping_add(high);
+            let end = (self.dims[first + at] as i32).wrapping_add(high);
             if end <= low {
-                return Err(format!("a box without pixels along dimension {}", at + 1));
+                return Err(format!(
+                    "a box without pixels along dimension {}",
+                    first + at
+                ));
             }
         }
         if channels == 0 || channels > 256 {
@@ -213,19 +214,20 @@ impl TensorMap {
         if pixels == 0 || pixels > 1024 {
             return Err(format!("{pixels} pixels, where 1 to 1024 are possible"));
         }
+        check_size(u64::from(channels * self.size()) * u64::from(pixels))?;
         self.check_inner(channels)
     }
 
     /// The innermost dimension of what is copied.
     fn check_inner(&self, elements: u32) -> Result<(), String> {
         let bytes = elements * self.size();
-        if self.interleave != 0 {
-            return Ok(());
-        }
         if !bytes.is_multiple_of(16) {
             return Err(format!(
                 "{bytes} bytes along the innermost dimension, no multiple of 16"
             ));
+        }
+        if self.interleave != 0 {
+            return Ok(());
         }
         let most = [u32::MAX, 32, 64, 128][self.swizzle as usize];
         if bytes > most {
@@ -324,6 +326,15 @@ impl TensorMap {
         };
         map.check().is_ok().then_some(map)
     }
+}
+
+fn check_size(bytes: u64) -> Result<(), String> {
+    if bytes > MOST_BYTES {
+        return Err(format!(
+            "a box of {bytes} bytes, where {MOST_BYTES} are the most"
+        ));
+    }
+    Ok(())
 }
 
 struct Reader<'a>(&'a [u8]);

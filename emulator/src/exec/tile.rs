@@ -4,6 +4,10 @@ use std::ops::Range;
 
 use super::tensor_map::{Mode, TensorMap};
 
+/// `CU_TENSOR_MAP_DATA_TYPE_TFLOAT32` and `.._TFLOAT32_FTZ`, which are rounded when they are loaded.
+const TF32: u32 = 11;
+const TF32_FTZ: u32 = 12;
+
 /// Bytes that lie beside each other in global memory, and in shared memory but for the swizzle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
@@ -92,6 +96,7 @@ impl Tile {
         coordinates: &[i64],
         offsets: &[i64],
         im2col: bool,
+        stores: bool,
     ) -> Result<Self, String> {
         let rank = map.rank as usize;
         if coordinates.len() != rank {
@@ -100,6 +105,19 @@ impl Tile {
                 coordinates.len()
             ));
         }
+        let inner = coordinates[0] * i64::from(map.size());
+        if map.interleave == 0 && inner % 16 != 0 {
+            return Err(format!(
+                "the innermost coordinate is {}, which lies at no multiple of 16 bytes",
+                coordinates[0]
+            ));
+        }
+        // Sixteen bytes are written at once, those behind the end of a row too.
+        let mut map = *map;
+        if stores && map.interleave == 0 {
+            map.dims[0] = map.dims[0].next_multiple_of(16 / u64::from(map.size()));
+        }
+        let map = &map;
         let mut tile = Self {
             rows: Vec::new(),
             bytes: 0,
@@ -163,15 +181,11 @@ impl Tile {
             self.add_rows(&axes, inner, map);
             return;
         };
-        // A slice of channels is innermost; the slices are the last dimension but one.
+        // A slice of channels is innermost; the slices are the last dimension but one, and one is moved.
         let per = slice / self.size;
-        let slices = rank - 2;
         let mut axes = vec![axis(0, u64::from(slice))];
         axes.extend((1..rank).map(outer));
-        axes[slices] = Axis {
-            count: u64::from(sizes[slices].div_ceil(per)),
-            ..axes[slices]
-        };
+        axes[rank - 2].count = 1;
         self.add_rows(&axes, (0, u64::from(per), u64::from(per)), map);
     }
 
@@ -234,15 +248,7 @@ impl Tile {
         let rank = map.rank as usize;
         // Channels are innermost; slices of them the last dimension but one, and a slice innermost.
         let (inner, first) = match map.slice() {
-            None => {
-                let (first, size) = (coordinates[0], i64::from(self.size));
-                if first * size % 16 != 0 {
-                    return Err(format!(
-                        "the first channel is {first}, which lies at no multiple of 16 bytes"
-                    ));
-                }
-                ((first, u64::from(channels), map.dims[0]), 1)
-            }
+            None => ((coordinates[0], u64::from(channels), map.dims[0]), 1),
             Some(slice) => {
                 let per = u64::from(slice / self.size);
                 ((0, per, per), 0)
@@ -314,12 +320,9 @@ impl Tile {
                 "the box of pixels begins at {lower:?}, and what is stored begins at the first pixel"
             ));
         }
-        let first = coordinates.first().copied().unwrap_or(0);
-        let misplaced = map.interleave == 0 && first * i64::from(map.size()) % 16 != 0;
-        if reduces && (misplaced || coordinates.iter().any(|at| *at < 0)) {
+        if reduces && coordinates.iter().any(|at| *at < 0) {
             return Err(format!(
-                "a reduction at {coordinates:?}, where none may be negative and the innermost has to lie at a multiple \
-                 of 16 bytes"
+                "a reduction at {coordinates:?}, where no coordinate may be negative"
             ));
         }
         Ok(())
@@ -349,5 +352,22 @@ impl Tile {
     }
 
     /// What becomes of elements on the way to shared memory.
-    pub(crate) fn convert(&self, _bytes: &mut [u8]) {}
+    pub(crate) fn convert(&self, bytes: &mut [u8]) {
+        if !matches!(self.element, TF32 | TF32_FTZ) {
+            return;
+        }
+        for word in bytes.chunks_exact_mut(4) {
+            let bits = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            word.copy_from_slice(&round_to_tf32(bits).to_le_bytes());
+        }
+    }
+}
+
+/// Rounds to the nearest number of 10 bits after the point, to the even one of two.
+fn round_to_tf32(bits: u32) -> u32 {
+    const LOST: u32 = (1 << 13) - 1;
+    if bits & 0x7f80_0000 == 0x7f80_0000 {
+        return bits & !LOST;
+    }
+    bits.wrapping_add((LOST >> 1) + (bits >> 13 & 1)) & !LOST
 }

@@ -1,14 +1,14 @@
-//! The tile of a tensor map, and the rules that it and its array keep.
-//!
-//! They are those of [`cuTensorMapEncodeTiled`], whose only answer is that some argument is not valid.
-//!
-//! [`cuTensorMapEncodeTiled`]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TENSOR__MEMORY.html
+//! The tile of a tensor map.
 
-use super::TensorElement;
+use super::{
+    TensorElement,
+    format::{Format, Interleave, L2Promotion, OobFill, Swizzle, check_size, check_steps},
+};
 
 /// The size of the tiles that a [`TensorMap`](super::TensorMap) copies, and how.
 ///
-/// An array of sizes, outermost dimension first, is one without more: `[8, 32]`.
+/// An array of sizes, outermost dimension first, is one without more: `[8, 32]`. Of an interleaved array
+/// ([`Interleave`]) it counts the slices, of which one is copied, and has no size for what is in one.
 ///
 /// ```
 /// use gridcall::{L2Promotion, OobFill, Swizzle, Tile};
@@ -24,65 +24,7 @@ use super::TensorElement;
 pub struct Tile<const N: usize> {
     pub(super) sizes: [u32; N],
     pub(super) element_strides: [u32; N],
-    pub(super) interleave: Interleave,
-    pub(super) swizzle: Swizzle,
-    pub(super) l2_promotion: L2Promotion,
-    pub(super) oob_fill: OobFill,
-}
-
-/// How channels lie beside each other in the array: `CUtensorMapInterleave`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Interleave {
-    /// They do not.
-    #[default]
-    None = 0,
-    /// In slices of 16 bytes, as in `NC/8HWC8` of 2-byte elements.
-    Bytes16 = 1,
-    /// In slices of 32 bytes.
-    Bytes32 = 2,
-}
-
-/// How the bytes of a tile are exchanged in shared memory, so that threads that read a column meet
-/// different banks: `CUtensorMapSwizzle`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Swizzle {
-    /// Not at all.
-    #[default]
-    None = 0,
-    /// Within 32 bytes.
-    Bytes32 = 1,
-    /// Within 64 bytes.
-    Bytes64 = 2,
-    /// Within 128 bytes.
-    Bytes128 = 3,
-}
-
-/// How many bytes are fetched into the L2 cache at once: `CUtensorMapL2promotion`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum L2Promotion {
-    /// As many as are needed.
-    #[default]
-    None = 0,
-    /// 64.
-    Bytes64 = 1,
-    /// 128.
-    Bytes128 = 2,
-    /// 256.
-    Bytes256 = 3,
-}
-
-/// What a tile holds beyond the array's ends: `CUtensorMapFloatOOBfill`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OobFill {
-    /// Zeros.
-    #[default]
-    Zeros = 0,
-    /// A NaN that a multiplication and addition takes for 0; of floating-point elements alone.
-    Nan = 1,
+    pub(super) format: Format,
 }
 
 impl<const N: usize> Tile<N> {
@@ -91,10 +33,12 @@ impl<const N: usize> Tile<N> {
         Tile {
             sizes,
             element_strides: [1; N],
-            interleave: Interleave::None,
-            swizzle: Swizzle::None,
-            l2_promotion: L2Promotion::None,
-            oob_fill: OobFill::Zeros,
+            format: Format {
+                interleave: Interleave::None,
+                swizzle: Swizzle::None,
+                l2_promotion: L2Promotion::None,
+                oob_fill: OobFill::Zeros,
+            },
         }
     }
 
@@ -106,25 +50,25 @@ impl<const N: usize> Tile<N> {
 
     /// How channels are interleaved.
     pub const fn interleave(mut self, interleave: Interleave) -> Tile<N> {
-        self.interleave = interleave;
+        self.format.interleave = interleave;
         self
     }
 
     /// How the bytes are exchanged in shared memory.
     pub const fn swizzle(mut self, swizzle: Swizzle) -> Tile<N> {
-        self.swizzle = swizzle;
+        self.format.swizzle = swizzle;
         self
     }
 
     /// How many bytes are fetched into the L2 cache at once.
     pub const fn l2_promotion(mut self, promotion: L2Promotion) -> Tile<N> {
-        self.l2_promotion = promotion;
+        self.format.l2_promotion = promotion;
         self
     }
 
     /// What a tile holds beyond the array's ends.
     pub const fn oob_fill(mut self, fill: OobFill) -> Tile<N> {
-        self.oob_fill = fill;
+        self.format.oob_fill = fill;
         self
     }
 
@@ -135,72 +79,7 @@ impl<const N: usize> Tile<N> {
         extents: &[usize],
         strides: &[isize],
     ) -> Result<(), String> {
-        self.check_rank()?;
-        self.check_address(pointer)?;
-        check_extents(extents)?;
-        self.check_strides::<T>(extents, strides)?;
-        self.check_sizes::<T>()?;
-        self.check_swizzle::<T>()?;
-        if self.oob_fill == OobFill::Nan && !T::IS_FLOAT {
-            return Err(
-                "a NaN can fill only what is of floating-point elements; leave `oob_fill` out"
-                    .to_owned(),
-            );
-        }
-        Ok(())
-    }
-
-    fn check_rank(&self) -> Result<(), String> {
-        match (N, self.interleave) {
-            (0 | 6.., _) => Err(format!(
-                "a tensor map has 1 to 5 dimensions, and this tile has {N}; join dimensions that lie one after another"
-            )),
-            (1 | 2, Interleave::Bytes16 | Interleave::Bytes32) => Err(format!(
-                "interleaved arrays have 3 to 5 dimensions, and this has {N}; leave `interleave` out"
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_address(&self, pointer: u64) -> Result<(), String> {
-        let needed = self.slice();
-        if pointer.is_multiple_of(needed) {
-            return Ok(());
-        }
-        let found = 1_u64 << pointer.trailing_zeros();
-        Err(format!(
-            "the array begins at an address that is aligned to {found} bytes only, a tensor map needs {needed}; map the whole buffer, and give the kernel coordinates within"
-        ))
-    }
-
-    fn check_strides<T: TensorElement>(
-        &self,
-        extents: &[usize],
-        strides: &[isize],
-    ) -> Result<(), String> {
-        if let (Some(&stride), Some(&extent)) = (strides.last(), extents.last())
-            && stride != 1
-            && extent > 1
-        {
-            return Err(format!(
-                "the innermost dimension, {}, has a stride of {stride} elements, and a tensor map needs 1; make the array contiguous along it, or exchange dimensions",
-                N - 1
-            ));
-        }
-        let needed = i128::from(self.slice());
-        for (dimension, &stride) in strides.iter().enumerate().take(N - 1) {
-            let bytes = (stride as i128) * (size_of::<T>() as i128);
-            let fits = (0..1 << 40).contains(&bytes) && bytes % needed == 0;
-            if !fits {
-                return Err(format!(
-                    "dimension {dimension} has a stride of {bytes} bytes, and a tensor map needs a multiple of {needed} below 2^40; pad the rows of the array"
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_sizes<T: TensorElement>(&self) -> Result<(), String> {
+        self.format.check_array::<T>(pointer, extents, strides)?;
         for (dimension, &size) in self.sizes.iter().enumerate() {
             if size == 0 || size > 256 {
                 return Err(format!(
@@ -208,76 +87,19 @@ impl<const N: usize> Tile<N> {
                 ));
             }
         }
-        for (dimension, &stride) in self.element_strides.iter().enumerate() {
-            if stride == 0 || stride > 8 {
-                return Err(format!(
-                    "the element stride of dimension {dimension} is {stride}, and 1 to 8 are possible"
-                ));
-            }
-        }
-        let bytes = self.inner_bytes::<T>();
-        if self.interleave == Interleave::None && !bytes.is_multiple_of(16) {
+        if self.format.slice_bytes().is_some()
+            && let Some(&slices) = self.sizes.get(1)
+            && slices != 1
+        {
             return Err(format!(
-                "a row of the tile has {bytes} bytes, and a tensor map needs a multiple of 16; take a multiple of {} elements along the innermost dimension",
-                16 / size_of::<T>()
+                "the tile has {slices} slices of channels along dimension 1, and one is copied at a time"
             ));
         }
-        Ok(())
+        check_size::<T>(&self.sizes)?;
+        check_steps(&self.element_strides)?;
+        self.format
+            .check_row::<T>(self.sizes.last().copied().unwrap_or(0), "a row of the tile")
     }
-
-    fn check_swizzle<T: TensorElement>(&self) -> Result<(), String> {
-        if self.interleave == Interleave::Bytes32 && self.swizzle != Swizzle::Bytes32 {
-            return Err(
-                "interleaving by 32 bytes goes with a swizzle of 32 bytes alone; write `.swizzle(Swizzle::Bytes32)`"
-                    .to_owned(),
-            );
-        }
-        let most = match self.swizzle {
-            Swizzle::None => return Ok(()),
-            Swizzle::Bytes32 => 32,
-            Swizzle::Bytes64 => 64,
-            Swizzle::Bytes128 => 128,
-        };
-        let bytes = self.inner_bytes::<T>();
-        if self.interleave == Interleave::None && bytes > most {
-            return Err(format!(
-                "a row of the tile has {bytes} bytes, and a swizzle of {most} bytes allows {most}; take at most {} elements along the innermost dimension",
-                most / size_of::<T>()
-            ));
-        }
-        Ok(())
-    }
-
-    fn inner_bytes<T>(&self) -> usize {
-        self.sizes
-            .last()
-            .map_or(0, |&size| size as usize * size_of::<T>())
-    }
-
-    /// What addresses and strides are multiples of, in bytes.
-    fn slice(&self) -> u64 {
-        match self.interleave {
-            Interleave::Bytes32 => 32,
-            _ => 16,
-        }
-    }
-}
-
-fn check_extents(extents: &[usize]) -> Result<(), String> {
-    for (dimension, &extent) in extents.iter().enumerate() {
-        if extent == 0 || extent as u64 > 1 << 32 {
-            return Err(format!(
-                "dimension {dimension} of the array has {extent} elements, and a tensor map takes 1 to 4294967296"
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// A stride in bytes, once it is found to be within the rules.
-pub(super) fn byte_stride<T>(stride: isize) -> u64 {
-    let stride = u64::try_from(stride).unwrap_or(0);
-    stride.saturating_mul(size_of::<T>() as u64)
 }
 
 impl<const N: usize> From<[u32; N]> for Tile<N> {
@@ -308,6 +130,13 @@ mod tests {
         check(tile, extents, strides).unwrap_err()
     }
 
+    fn interleaved(extents: [usize; 4], strides: [isize; 4]) -> String {
+        Tile::new([8, 1, 4])
+            .interleave(Interleave::Bytes32)
+            .check::<f32>(POINTER, &extents, &strides)
+            .unwrap_err()
+    }
+
     #[test]
     fn what_keeps_the_rules() {
         assert_eq!(check([8, 32], [100, 64], [64, 1]), Ok(()));
@@ -320,10 +149,13 @@ mod tests {
             .swizzle(Swizzle::Bytes128)
             .oob_fill(OobFill::Nan);
         assert_eq!(check(tile, [100, 64], [64, 1]), Ok(()));
-        let tile = Tile::new([8, 2, 4])
+        let tile = Tile::new([8, 1, 4])
             .interleave(Interleave::Bytes32)
             .swizzle(Swizzle::Bytes32);
-        assert_eq!(check(tile, [100, 64, 8], [512, 8, 1]), Ok(()));
+        assert_eq!(
+            tile.check::<f32>(POINTER, &[9, 2, 64, 8], &[1024, 512, 8, 1]),
+            Ok(())
+        );
     }
 
     #[test]
@@ -339,7 +171,7 @@ mod tests {
                     [9, 64],
                     [64, 1],
                 ),
-                "interleaved arrays have 3 to 5 dimensions, and this has 2",
+                "interleaved arrays have 3 to 5 dimensions and one of slices, and this has 1 without",
             ),
             (
                 error([8, 32], [0, 64], [64, 1]),
@@ -387,16 +219,33 @@ mod tests {
                 "has 128 bytes, and a swizzle of 64 bytes allows 64; take at most 16 elements",
             ),
             (
-                error(
-                    Tile::new([8, 2, 4]).interleave(Interleave::Bytes32),
-                    [9, 64, 8],
-                    [512, 8, 1],
-                ),
+                interleaved([9, 2, 64, 8], [1024, 512, 8, 1]),
                 "goes with a swizzle of 32 bytes alone",
+            ),
+            (
+                interleaved([9, 2, 64, 4], [512, 256, 4, 1]),
+                "dimension, 3, has 16 bytes, and the slices of this interleaved array have 32; give it a shape that ends with 8",
+            ),
+            (
+                interleaved([9, 2, 64, 8], [2048, 1024, 16, 1]),
+                "dimension 2 has a stride of 64 bytes, and the slices of an interleaved array follow one another, 32 bytes apart",
             ),
         ] {
             assert!(found.contains(words), "{found}");
         }
+        let found = Tile::new([8, 2, 4])
+            .interleave(Interleave::Bytes32)
+            .check::<f32>(POINTER, &[9, 2, 64, 8], &[1024, 512, 8, 1])
+            .unwrap_err();
+        assert!(
+            found.contains("2 slices of channels along dimension 1, and one is copied at a time"),
+            "{found}"
+        );
+        let found = error([256, 256], [256, 256], [256, 1]);
+        assert!(
+            found.contains("the tile has 262144 bytes, and a tensor map takes 233472 at most"),
+            "{found}"
+        );
         let tile: Tile<1> = [4].into();
         let found = tile.check::<f32>(POINTER + 4, &[64], &[1]).unwrap_err();
         assert!(

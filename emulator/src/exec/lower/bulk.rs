@@ -238,7 +238,7 @@ fn reduction(words: &mut Modifiers<'_>, tensor: bool) -> Lowered<Reduction> {
     let op = AtomicOp {
         kind,
         ty,
-        ftz: false,
+        ftz: ty == Type::F32,
     };
     let halves = matches!(ty, Type::F16 | Type::Bf16);
     if !op.exists() || noftz != (halves && kind == AtomicKind::Add) {
