@@ -277,15 +277,18 @@ fn one_block_sends_to_another() {
             14,
         ),
     ] {
+        let save = SAVE.replace("[r1];", "[r1+1024];");
         let body = format!(
-            "{WRITE}@p mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;
+            "{WRITE}st.shared.u32 [r1+1024], r2;
+fence.proxy.async.shared::cta;
+@p mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;
 barrier.cluster.arrive.aligned;
 barrier.cluster.wait.aligned;
 xor.b32 r3, rank, 1;
 mapa.shared::cluster.u32 r4, tile, r3;
 mapa.shared::cluster.u32 r5, bar, r3;
-@p {sent} [r4], [tile], 128, [r5];
-{WAIT}{SAVE}
+@p {sent} [r4+1024], [tile], 128, [r5];
+{WAIT}{save}
 barrier.cluster.arrive.aligned;
 barrier.cluster.wait.aligned;"
         );
@@ -379,9 +382,24 @@ fn what_nobody_waits_for() {
     // A thread that does not wait sees what was there before: nothing.
     let found = fault(&format!("{LOAD}bar.sync 0;\n{SAVE}"));
     assert_eq!(found.kind, FaultKind::Uninitialised, "{found}");
-    // Or races with the copy.
-    let found = fault(&format!("{WRITE}{LOAD}bar.sync 0;\n{SAVE}{WAIT}"));
-    assert_eq!(found.kind, FaultKind::SharedRace, "{found}");
+    // Or races with the copy: here the second warp.
+    let backwards = SAVE.replace(
+        "shl.b32 r0, tid, 2;",
+        "sub.u32 r0, 63, tid;\nshl.b32 r0, r0, 2;",
+    );
+    for order in [Order::Deterministic, Order::Seeded(1), Order::Seeded(2)] {
+        let found = try_body(
+            &format!("{WRITE}{LOAD}bar.sync 0;\n{backwards}{WAIT}"),
+            |launch| {
+                launch.block = [64, 1, 1];
+                launch.order = order;
+            },
+        );
+        match found {
+            Ok(_) => panic!("it runs"),
+            Err(found) => assert_eq!(found.kind, FaultKind::SharedRace, "{found}"),
+        }
+    }
 }
 
 #[test]

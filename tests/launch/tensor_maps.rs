@@ -1,13 +1,12 @@
 //! Do kernels copy tiles by tensor maps of arrays, in order with all other uses of the arrays?
 //!
-//! Maps are made of devices of compute capability 9.0 and later, and by the driver alone: the emulator
-//! has none.
+//! They are for devices of compute capability 9.0 and later.
 
 use std::sync::Arc;
 
 use gridcall::{
-    Buffer, LaunchErrorKind, OobFill, Shaped, Swizzle, TensorMap, TensorMapErrorKind, TensorMapMut,
-    Tile, cover,
+    Buffer, Im2col, Interleave, LaunchErrorKind, OobFill, Shaped, Swizzle, TensorMap,
+    TensorMapErrorKind, TensorMapMut, Tile, cover,
     cudarc::driver::{CudaContext, CudaStream, sys::CUdevice_attribute as Attribute},
     kernel,
 };
@@ -33,6 +32,38 @@ unsafe extern "C" {
     )]
     #[block(256)]
     safe fn scale_tiles(from: TensorMap<f32>, to: TensorMapMut<f32>, a: f32);
+
+    #[requires(
+        map.tile(0) == 16, map.tile(1) == 8, map.rank() == 4, map.extent(3) >= 8, out.len() >= 128, grid.blocks() == 1
+    )]
+    #[block(128)]
+    safe fn load_pixels(
+        map: TensorMap<f32>,
+        out: &mut [f32],
+        image: i32,
+        row: i32,
+        column: i32,
+        down: u16,
+        right: u16,
+    );
+
+    #[requires(map.tile(0) == 16, map.tile(1) == 8, map.rank() == 4, map.extent(3) >= 8, grid.blocks() == 1)]
+    #[block(128)]
+    safe fn fill_pixels(value: f32, map: TensorMapMut<f32>, image: i32, row: i32, column: i32);
+
+    #[requires(
+        map.tile(0) == 1, map.tile(1) == 1, map.tile(2) == 2, map.tile(3) == 4, map.rank() == 4, out.len() >= 32,
+        grid.blocks() == 1
+    )]
+    #[block(32)]
+    safe fn load_slice(
+        map: TensorMap<f32>,
+        out: &mut [f32],
+        image: i32,
+        slice: i32,
+        row: i32,
+        column: i32,
+    );
 }
 
 const ROWS: usize = 20;
@@ -153,6 +184,144 @@ fn tiles_are_stored() {
         let inside = index / COLUMNS >= 16 && index % COLUMNS >= 32;
         assert_eq!(element, if inside { 3.0 } else { 0.0 });
     }
+}
+
+/// Two images of 5 x 6 pixels of 8 channels.
+const IMAGES: [usize; 4] = [2, 5, 6, 8];
+
+fn images() -> Vec<f32> {
+    (0..480_u16).map(f32::from).collect()
+}
+
+/// The channels of 16 pixels of a box with a margin of one pixel, from one on, each moved by an offset.
+fn pixels_from(image: usize, row: i32, column: i32, down: i32, right: i32) -> Vec<f32> {
+    let box_of = |image: usize| (-1..4).flat_map(move |y| (-1..5).map(move |x| (image, y, x)));
+    let pixels = (0..3).flat_map(box_of);
+    let from = pixels
+        .skip_while(move |pixel| *pixel != (image, row, column))
+        .take(16);
+    let channel = |image: usize, y: i32, x: i32, c: usize| {
+        let (Ok(y), Ok(x)) = (usize::try_from(y), usize::try_from(x)) else {
+            return 0.0;
+        };
+        let inside = image < IMAGES[0] && y < IMAGES[1] && x < IMAGES[2];
+        let at = ((image * IMAGES[1] + y) * IMAGES[2] + x) * IMAGES[3] + c;
+        if inside { images()[at] } else { 0.0 }
+    };
+    from.flat_map(|(image, y, x)| (0..8).map(move |c| channel(image, y + down, x + right, c)))
+        .collect()
+}
+
+#[test]
+fn pixels_are_loaded_for_a_convolution() {
+    let device = device!();
+    tensor_maps!(device);
+    let stream = device.default_stream();
+    let array = stream.clone_htod(&images()).unwrap();
+    let shaped = Shaped::new(&array, IMAGES);
+    let map =
+        TensorMap::im2col(&shaped, Im2col::new(16, 8).lower([-1, -1]).upper([-1, -1])).unwrap();
+    let mut out = stream.alloc_zeros::<f32>(128).unwrap();
+    for (image, row, column, down, right) in [
+        (0, -1, -1, 0, 0),
+        (0, 0, 0, 1, 1),
+        (0, 3, 4, 2, 2),
+        (1, 2, 3, 0, 2),
+        (1, -1, 0, 2, 1),
+    ] {
+        let (y, x) = (i32::from(down), i32::from(right));
+        let at = i32::try_from(image).unwrap();
+        load_pixels(
+            &stream,
+            (1, 128),
+            &map,
+            &mut out,
+            at,
+            row,
+            column,
+            down,
+            right,
+        )
+        .unwrap();
+        let found = stream.clone_dtoh(&out).unwrap();
+        assert_eq!(found, pixels_from(image, row, column, y, x));
+    }
+}
+
+#[test]
+fn pixels_are_stored() {
+    let device = device!();
+    tensor_maps!(device);
+    let stream = device.default_stream();
+    let mut array = stream.alloc_zeros::<f32>(480).unwrap();
+    let mut shaped = Shaped::new(&mut array, IMAGES);
+    let mut map = TensorMapMut::im2col(&mut shaped, Im2col::new(16, 8)).unwrap();
+    fill_pixels(&stream, (1, 128), 2.0, &mut map, 0, 1, 4).unwrap();
+    let host = stream.clone_dtoh(&array).unwrap();
+    let filled = 8 * (6 + 4)..8 * (6 + 4 + 16);
+    for (at, &element) in host.iter().enumerate() {
+        assert_eq!(element, if filled.contains(&at) { 2.0 } else { 0.0 });
+    }
+}
+
+#[test]
+fn slices_of_channels_are_loaded() {
+    let device = device!();
+    tensor_maps!(device);
+    let stream = device.default_stream();
+    // One image of 8 channels in two slices, 3 x 4 pixels.
+    let numbers: Vec<f32> = (0..96_u16).map(f32::from).collect();
+    let array = stream.clone_htod(&numbers).unwrap();
+    let shaped = Shaped::new(&array, [1, 2, 3, 4, 4]);
+    let tile = Tile::new([1, 1, 2, 4]).interleave(Interleave::Bytes16);
+    let map = TensorMap::tiled(&shaped, tile).unwrap();
+    let mut out = stream.alloc_zeros::<f32>(32).unwrap();
+    load_slice(&stream, (1, 32), &map, &mut out, 0, 1, 1, 1).unwrap();
+    let expected: Vec<f32> = (1..3)
+        .flat_map(|y| (1..5).flat_map(move |x| (0..4).map(move |c| (y, x, c))))
+        .map(|(y, x, c)| {
+            if x < 4 {
+                numbers[((3 + y) * 4 + x) * 4 + c]
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    assert_eq!(stream.clone_dtoh(&out).unwrap(), expected);
+}
+
+#[test]
+fn images_that_cannot_be_mapped() {
+    let device = device!();
+    let stream = device.default_stream();
+    let mut array = stream.alloc_zeros::<f32>(480).unwrap();
+    let flat = TensorMap::im2col(&array, Im2col::<2>::new(16, 8)).unwrap_err();
+    assert_eq!(
+        flat.to_string(),
+        "the tile has 4 dimensions, the array has 1: give it a shape: `Shaped::new(&array, [..])`"
+    );
+    let shaped = Shaped::new(&array, IMAGES);
+    let error = TensorMap::im2col(&shaped, Im2col::new(16, 8).lower([-200, 0])).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the box of pixels begins at -200 and ends at 0 along dimension 1, and -128 to 127 are possible"
+    );
+    let mut shaped = Shaped::new(&mut array, IMAGES);
+    let error = TensorMapMut::im2col(&mut shaped, Im2col::new(16, 8).lower([-1, 0])).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("a device writes only from the first pixel on; leave `lower` out"),
+        "{error}"
+    );
+    let mut part = Shaped::strided(&mut array, 0, [4, 3], [8, 1]);
+    let error = TensorMapMut::tiled(&mut part, [4, 4]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("its innermost dimension has 12 bytes: a device writes 16 at once"),
+        "{error}"
+    );
 }
 
 #[test]

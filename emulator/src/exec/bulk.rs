@@ -301,7 +301,7 @@ impl Warp {
                 }
                 (tile, Some(map))
             }
-            _ => (Tile::whole(0, size), None),
+            _ => (Tile::apart(size), None),
         };
         let reduce = match (op.reduce, map) {
             (Some(Reduction::Of(op)), _) => Some(op),

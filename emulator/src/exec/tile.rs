@@ -86,6 +86,14 @@ impl Tile {
         }
     }
 
+    /// Bytes that touch no global memory.
+    pub(crate) fn apart(bytes: u64) -> Self {
+        Self {
+            rows: Vec::new(),
+            ..Self::whole(0, bytes)
+        }
+    }
+
     /// What an instruction with these coordinates moves.
     ///
     /// # Errors
