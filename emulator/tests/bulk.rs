@@ -152,6 +152,8 @@ LOOK: mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 q, [bar], 0;
 fn a_tile_comes_by_a_map() {
     let body = format!(
         "prefetch.tensormap [tensor];
+fence.proxy.tensormap::generic.release.gpu;
+fence.proxy.tensormap::generic.acquire.gpu [tensor], 128;
 @p cp.async.bulk.prefetch.tensor.2d.L2.global.tile [tensor, {{24, 1}}];
 @p cp.async.bulk.prefetch.L2.global [d0], 128;
 @p mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;
@@ -200,9 +202,8 @@ fn groups_are_waited_for() {
 
 #[test]
 fn a_tile_is_stored_and_reduced() {
-    let map_of_to = "";
     let program = lower(&kernel(&format!(
-        "{map_of_to}{WRITE}
+        "{WRITE}
 mov.u32 r3, 8; mov.u32 r4, 6;
 @p cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [tensor, {{r3, r4}}], [tile];
 @p cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [tensor, {{0, 0}}], [tile];

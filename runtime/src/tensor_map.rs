@@ -54,10 +54,6 @@ use crate::{
 /// let matrix = Shaped::new(&array, [1000, 500]);
 /// let map = TensorMap::tiled(&matrix, [8, 32])?;
 /// let mut out = stream.alloc_zeros::<f32>(256)?;
-/// # if gridcall::cudarc::driver::result::device::get_attribute(
-/// #     stream.context().cu_device(),
-/// #     gridcall::cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-/// # )? < 9 { return Ok(()); }
 /// load_tile(&stream, (1, 256), &map, &mut out, 16, 32)?;
 ///
 /// // With more than the size of a tile:
