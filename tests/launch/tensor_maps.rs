@@ -255,7 +255,7 @@ fn pixels_are_stored() {
     let stream = device.default_stream();
     let mut array = stream.alloc_zeros::<f32>(480).unwrap();
     let mut shaped = Shaped::new(&mut array, IMAGES);
-    let mut map = TensorMapMut::im2col(&mut shaped, Im2col::new(16, 8)).unwrap();
+    let mut map = TensorMapMut::im2col(&mut shaped, Im2col::<2>::new(16, 8)).unwrap();
     fill_pixels(&stream, (1, 128), 2.0, &mut map, 0, 1, 4).unwrap();
     let host = stream.clone_dtoh(&array).unwrap();
     let filled = 8 * (6 + 4)..8 * (6 + 4 + 16);

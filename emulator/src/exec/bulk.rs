@@ -314,8 +314,9 @@ impl Warp {
         let mut site = Site { warp: self, cx };
         let mut reach = site.reach();
         let stores = !matches!(op.to, End::Shared(_) | End::Cache);
+        let reads = matches!(op.to, End::Shared(_));
         reach
-            .check_rows(&tile, stores, reduce.is_some())
+            .check_rows(&tile, stores, reads || reduce.is_some())
             .map_err(|trouble| match global {
                 Some(End::Global(_)) | None => trouble,
                 _ => Trouble {
@@ -334,9 +335,10 @@ impl Warp {
             let Some((from_address, from_place)) = source else {
                 return Ok(());
             };
-            let (_, from) = reach
+            let (from_rank, from) = reach
                 .shared_range(from_address, from_place, size, UNIT)
                 .map_err(|trouble| trouble.at(lane, from_address))?;
+            own_source(from_rank, own).map_err(|trouble| trouble.at(lane, from_address))?;
             let path = Path::Send {
                 from,
                 to: (rank, offset),
@@ -346,6 +348,7 @@ impl Warp {
             return Self::hand_over(&mut reach, barrier, Transfer { issuer, path }, rank, lane);
         }
         if stores {
+            own_source(rank, own).map_err(|trouble| trouble.at(lane, address))?;
             reach.check_source(rank, &tile)?;
             let path = Path::Store {
                 tile,
@@ -568,9 +571,9 @@ impl<M: GlobalMemory> Reach<'_, M> {
     }
 
     /// Whether the bytes of global memory are there.
-    fn check_rows(&mut self, tile: &Tile, stores: bool, reduces: bool) -> Result<(), Trouble> {
+    fn check_rows(&mut self, tile: &Tile, stores: bool, reads: bool) -> Result<(), Trouble> {
         for row in &tile.rows {
-            self.check_global(row.global, row.bytes, stores, !stores || reduces)?;
+            self.check_global(row.global, row.bytes, stores, reads)?;
         }
         Ok(())
     }
@@ -745,6 +748,17 @@ fn value(bytes: &[u8]) -> u128 {
     let mut wide = [0; 16];
     wide[..bytes.len()].copy_from_slice(bytes);
     u128::from_le_bytes(wide)
+}
+
+/// Whether a copy begins in the block's own shared memory.
+fn own_source(rank: usize, own: usize) -> Result<(), Trouble> {
+    if rank == own {
+        return Ok(());
+    }
+    Err(Trouble::new(
+        FaultKind::IllegalAddress,
+        format!("bulk copy from the shared memory of block {rank} of the cluster, by block {own}"),
+    ))
 }
 
 fn misaligned(what: &str, address: u64, align: u64) -> Trouble {
