@@ -68,9 +68,9 @@ __device__ void store(const CUtensorMap* map, const float* tile, int32_t row, in
     }
 }
 
-// out ← the tile of 8 x 32 at (row, column)
+// out ← the tile of 8 x 32 at (row, column); it begins where the pattern of every swizzle does
 extern "C" __global__ void load_tile(const __grid_constant__ CUtensorMap map, float* out, int32_t row, int32_t column) {
-    __shared__ alignas(128) float tile[ROWS * COLUMNS];
+    __shared__ alignas(1024) float tile[ROWS * COLUMNS];
     load(&map, tile, row, column);
     for (uint32_t i = threadIdx.x; i < ROWS * COLUMNS; i += blockDim.x) {
         out[i] = tile[i];

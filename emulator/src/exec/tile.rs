@@ -374,8 +374,11 @@ impl Tile {
 /// Rounds to the nearest number of 10 bits after the point, to the even one of two.
 fn round_to_tf32(bits: u32) -> u32 {
     const LOST: u32 = (1 << 13) - 1;
-    if bits & 0x7f80_0000 == 0x7f80_0000 {
-        return bits & !LOST;
+    const NAN: u32 = 0x7fff_e000;
+    match bits & i32::MAX.cast_unsigned() {
+        0x7f80_0000 => return bits,
+        0x7f80_0001.. => return NAN,
+        _ => {}
     }
     bits.wrapping_add((LOST >> 1) + (bits >> 13 & 1)) & !LOST
 }
