@@ -406,7 +406,7 @@ impl<'v> Mapped<'v> {
         pointer: u64,
         extents: &'v [usize],
         strides: &'v [isize],
-        format: &Format,
+        format: Format,
     ) -> Mapped<'v> {
         let rank = format.mapped(extents.len()).min(MOST);
         let (mut dims, mut byte_strides) = ([0_u64; MOST], [0_u64; MOST]);
@@ -476,7 +476,7 @@ impl<'v> Mapped<'v> {
 
 /// The array has not as many dimensions as are mapped.
 fn check_rank(
-    format: &Format,
+    format: Format,
     extents: &[usize],
     tile: usize,
     is_flat: bool,
@@ -507,7 +507,7 @@ fn encode_tiled<T: TensorElement, const N: usize>(
     let (extents, strides) = layout(view, &flat)?;
     let is_flat = matches!(view.layout(), Layout::Contiguous);
     check_rank(
-        &tile.format,
+        tile.format,
         extents,
         N,
         is_flat,
@@ -519,7 +519,7 @@ fn encode_tiled<T: TensorElement, const N: usize>(
     let Some(encode_tiled) = driver.tensor_map_encode_tiled else {
         return Err(TensorMapErrorKind::OldDriver.into());
     };
-    let array = Mapped::new::<T>(view.pointer(), extents, strides, &tile.format);
+    let array = Mapped::new::<T>(view.pointer(), extents, strides, tile.format);
     let (mut sizes, mut steps) = ([0_u32; MOST], [0_u32; MOST]);
     for inner in 0..N {
         let outer = N - 1 - inner;
@@ -558,7 +558,7 @@ fn encode_im2col<T: TensorElement, const S: usize>(
     let (extents, strides) = layout(view, &flat)?;
     let is_flat = matches!(view.layout(), Layout::Contiguous);
     let cure = "an im2col map is of images, one to three dimensions of pixels, and channels";
-    check_rank(&pixels.format, extents, S + 2, is_flat, cure)?;
+    check_rank(pixels.format, extents, S + 2, is_flat, cure)?;
     pixels
         .check::<T>(view.pointer(), extents, strides)
         .map_err(TensorMapErrorKind::Rule)?;
@@ -566,7 +566,7 @@ fn encode_im2col<T: TensorElement, const S: usize>(
     let Some(encode_im2col) = driver.tensor_map_encode_im2col else {
         return Err(TensorMapErrorKind::OldDriver.into());
     };
-    let array = Mapped::new::<T>(view.pointer(), extents, strides, &pixels.format);
+    let array = Mapped::new::<T>(view.pointer(), extents, strides, pixels.format);
     let (mut lower, mut upper) = ([0_i32; 3], [0_i32; 3]);
     let mut steps = [1_u32; MOST];
     for inner in 0..S.min(3) {

@@ -78,7 +78,7 @@ pub(super) struct Format {
 impl Format {
     /// The rules about the array, of which `rank` dimensions are mapped.
     pub(super) fn check_array<T: TensorElement>(
-        &self,
+        self,
         pointer: u64,
         extents: &[usize],
         strides: &[isize],
@@ -97,14 +97,14 @@ impl Format {
     }
 
     /// How many of the array's dimensions are the map's: all but the slice of an interleaved one.
-    pub(super) fn mapped(&self, extents: usize) -> usize {
+    pub(super) fn mapped(self, extents: usize) -> usize {
         match self.slice_bytes() {
             Some(_) => extents.saturating_sub(1),
             None => extents,
         }
     }
 
-    fn check_rank(&self, extents: &[usize]) -> Result<(), String> {
+    fn check_rank(self, extents: &[usize]) -> Result<(), String> {
         match (self.mapped(extents.len()), self.interleave) {
             (rank @ (0 | 6..), _) => Err(format!(
                 "a tensor map has 1 to 5 dimensions, and this tile has {rank}; join dimensions that lie one after another"
@@ -116,7 +116,7 @@ impl Format {
         }
     }
 
-    fn check_address(&self, pointer: u64) -> Result<(), String> {
+    fn check_address(self, pointer: u64) -> Result<(), String> {
         let needed = self.unit();
         if pointer.is_multiple_of(needed) {
             return Ok(());
@@ -128,7 +128,7 @@ impl Format {
     }
 
     fn check_strides<T: TensorElement>(
-        &self,
+        self,
         extents: &[usize],
         strides: &[isize],
     ) -> Result<(), String> {
@@ -173,7 +173,7 @@ impl Format {
 
     /// The rules about what is copied along the innermost dimension, which is a `row` of the tile.
     pub(super) fn check_row<T: TensorElement>(
-        &self,
+        self,
         elements: u32,
         row: &str,
     ) -> Result<(), String> {
@@ -206,7 +206,7 @@ impl Format {
     }
 
     /// What addresses and strides are multiples of, in bytes.
-    fn unit(&self) -> u64 {
+    fn unit(self) -> u64 {
         match self.interleave {
             Interleave::Bytes32 => 32,
             _ => 16,
@@ -214,7 +214,7 @@ impl Format {
     }
 
     /// The bytes of channels that lie beside each other, if the array is interleaved.
-    pub(super) fn slice_bytes(&self) -> Option<usize> {
+    pub(super) fn slice_bytes(self) -> Option<usize> {
         match self.interleave {
             Interleave::None => None,
             Interleave::Bytes16 => Some(16),

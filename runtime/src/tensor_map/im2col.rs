@@ -204,7 +204,7 @@ mod tests {
         );
         let line = Im2col::new(8, 4).lower([-32768]).upper([32767]);
         assert_eq!(line.check::<f32>(POINTER, &[2, 9, 8], &[72, 8, 1]), Ok(()));
-        let sliced = Im2col::new(8, 4).interleave(Interleave::Bytes16);
+        let sliced = Im2col::<2>::new(8, 4).interleave(Interleave::Bytes16);
         let (shape, strides) = ([2, 3, 9, 10, 4], [1080, 360, 40, 4, 1]);
         assert_eq!(sliced.check::<f32>(POINTER, &shape, &strides), Ok(()));
     }
@@ -246,7 +246,7 @@ mod tests {
             let found = check(pixels).unwrap_err();
             assert!(found.contains(words), "{found}");
         }
-        let found = Im2col::new(8, 8)
+        let found = Im2col::<2>::new(8, 8)
             .interleave(Interleave::Bytes16)
             .check::<f32>(POINTER, &[2, 3, 9, 10, 4], &[1080, 360, 40, 4, 1])
             .unwrap_err();
