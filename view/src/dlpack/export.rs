@@ -89,7 +89,7 @@ impl Tensor {
             let joined = Joined::new(stream);
             // One of the streams may be a default stream, which is of whatever context is current.
             in_context(joined.context, || {
-                joined.before(self.order)?;
+                joined.before(self.order, 0)?;
                 self.uses.before(joined)
             })?;
         }

@@ -192,6 +192,9 @@ struct Scratch {
     /// The last launch that joined streams, and those.
     launch: u64,
     joined: Vec<usize>,
+    /// The launch after which the event of its context was recorded last; 0 if it was for another
+    /// reason.
+    ended: u32,
 }
 
 thread_local! {
@@ -201,6 +204,7 @@ thread_local! {
             contexts: Vec::new(),
             launch: 0,
             joined: Vec::new(),
+            ended: 0,
         })
     };
 }
@@ -221,54 +225,155 @@ pub(crate) fn is_captured_in(context: Context, stream: Raw) -> bool {
     asked.is_ok_and(|captured| captured)
 }
 
-/// Makes `later` wait for all that is enqueued on `earlier`, a stream of the context beside it. If
-/// that is a default stream, the context must be current.
-pub(crate) fn join(earlier: (Context, Raw), later: Raw) -> Result<(), ViewError> {
-    let (context, stream) = earlier;
-    let driver = driver()?;
-    SCRATCH.with_borrow_mut(|Scratch { events, .. }| {
-        let position = events.iter().position(|event| event.context == context);
+/// Makes `later`, a stream of a context on a device, wait for all that is enqueued on `earlier`: once
+/// for all arrays of a launch, by its number, or 0. Whether that was done now. The context must be
+/// current; `has_context` says whether the other stream is of one whichever is current.
+pub(crate) fn join_before(
+    launch: u64,
+    earlier: (Raw, bool),
+    later: (Context, Raw),
+) -> Result<bool, Joining> {
+    let (earlier, has_context) = earlier;
+    let (current, later) = later;
+    SCRATCH.with_borrow_mut(|scratch| {
+        if scratch.is_joined(launch, earlier) {
+            return Ok(false);
+        }
+        // Whoever launches on a stream that is being captured has vouched for that.
+        if is_captured(earlier) && !is_captured(later) {
+            return Err(Joining::Captured);
+        }
+        let mut context = current;
+        if has_context {
+            context = scratch.context_of(earlier, current.device)?;
+        }
+        if let Err(error) = scratch.join(context, earlier, later) {
+            if !has_context {
+                return Err(error.into());
+            }
+            // The context was remembered, and the handle may be of another stream by now.
+            scratch.forget(earlier);
+            context = scratch.context_of(earlier, current.device)?;
+            scratch.join(context, earlier, later)?;
+        }
+        scratch.note_joined(launch, earlier);
+        Ok(true)
+    })
+}
+
+/// Makes `later` wait for all that is enqueued on `earlier`, a stream of the context beside it, which
+/// is current. Of the arrays of a launch, by the lower half of its number, or 0, one event serves
+/// all: each of them was joined [before](join_before), which forgot earlier launches.
+pub(crate) fn join_after(
+    launch: u32,
+    earlier: (Context, Raw),
+    later: Raw,
+) -> Result<(), ViewError> {
+    let (context, earlier) = earlier;
+    SCRATCH.with_borrow_mut(|scratch| {
+        if launch != 0 && scratch.ended == launch {
+            let event = scratch.events.iter().find(|event| event.context == context);
+            if let Some(event) = event {
+                return event.hold_back(later);
+            }
+        }
+        scratch.join(context, earlier, later)?;
+        scratch.ended = launch;
+        Ok(())
+    })
+}
+
+/// Why a stream was not joined.
+pub(crate) enum Joining {
+    /// It is being captured, and would draw the other one in.
+    Captured,
+    Failed(ViewError),
+}
+
+impl From<ViewError> for Joining {
+    fn from(error: ViewError) -> Joining {
+        Joining::Failed(error)
+    }
+}
+
+impl Scratch {
+    /// Makes `later` wait for all that is enqueued on `earlier`, a stream of the context. If that is a
+    /// default stream, the context must be current.
+    fn join(&mut self, context: Context, earlier: Raw, later: Raw) -> Result<(), ViewError> {
+        self.ended = 0;
+        let position = self
+            .events
+            .iter()
+            .position(|event| event.context == context);
         let position = match position {
             Some(position) => position,
             None => {
-                events.push(Event::new(context)?);
-                events.len() - 1
+                self.events.push(Event::new(context)?);
+                self.events.len() - 1
             }
         };
-        let event = &events[position];
+        let driver = driver()?;
+        let event = &self.events[position];
         // SAFETY: event and stream are of one context, or the driver refuses.
-        let code = unsafe { (driver.event_record)(event.raw, stream.0) };
+        let code = unsafe { (driver.event_record)(event.raw, earlier.0) };
         let joined = driver
             .check("cuEventRecord", code)
             .and_then(|()| event.hold_back(later));
         if joined.is_err() {
             // The context may have been reset, and the event with it.
-            events.swap_remove(position).discard();
+            self.events.swap_remove(position).discard();
         }
         joined
-    })
-}
-
-/// Whether an array of this launch, by its number, joined the owner's stream already.
-pub(crate) fn is_joined(launch: u64, stream: Raw) -> bool {
-    launch != 0
-        && SCRATCH.with_borrow(|scratch| {
-            scratch.launch == launch && scratch.joined.contains(&stream.0.addr())
-        })
-}
-
-/// Notes that an array of this launch, by its number, joins the owner's stream.
-pub(crate) fn note_joined(launch: u64, stream: Raw) {
-    if launch == 0 {
-        return;
     }
-    SCRATCH.with_borrow_mut(|scratch| {
-        if scratch.launch != launch {
-            scratch.launch = launch;
-            scratch.joined.clear();
+
+    /// Whether an array of this launch, by its number, joined the owner's stream already.
+    fn is_joined(&self, launch: u64, stream: Raw) -> bool {
+        launch != 0 && self.launch == launch && self.joined.contains(&stream.0.addr())
+    }
+
+    /// Notes that an array of this launch, by its number, joins the owner's stream.
+    fn note_joined(&mut self, launch: u64, stream: Raw) {
+        if launch == 0 {
+            return;
         }
-        scratch.joined.push(stream.0.addr());
-    });
+        if self.launch != launch {
+            self.launch = launch;
+            self.joined.clear();
+        }
+        self.joined.push(stream.0.addr());
+    }
+
+    /// The context of a stream that has one of its own, as it was when the thread first asked.
+    fn context_of(&mut self, stream: Raw, device: i32) -> Result<Context, ViewError> {
+        const KEPT: usize = 16;
+        let handle = stream.0.addr();
+        let contexts = &mut self.contexts;
+        if let Some((_, context)) = contexts.iter().find(|(known, _)| *known == handle) {
+            return Ok(*context);
+        }
+        let driver = driver()?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: the stream is alive by whoever named it; `raw` takes the answer.
+        let code = unsafe { (driver.stream_get_ctx)(stream.0, &raw mut raw) };
+        driver.check("cuStreamGetCtx", code)?;
+        let context = Context { raw, device };
+        if contexts.len() == KEPT {
+            contexts.remove(0);
+        }
+        contexts.push((handle, context));
+        Ok(context)
+    }
+
+    /// Forgets the context of a stream.
+    #[cold]
+    fn forget(&mut self, stream: Raw) {
+        self.contexts.retain(|(known, _)| *known != stream.0.addr());
+    }
+}
+
+/// The context of a stream that has one of its own, as it was when the thread first asked.
+pub(crate) fn context_of(stream: Raw, device: i32) -> Result<Context, ViewError> {
+    SCRATCH.with_borrow_mut(|scratch| scratch.context_of(stream, device))
 }
 
 /// Runs `call`, which looks at events, so that it disturbs no capture on another thread.
@@ -296,36 +401,6 @@ pub(crate) fn synchronize(context: Context) {
         // SAFETY: a context is current.
         let code = unsafe { (driver.ctx_synchronize)() };
         driver.check("cuCtxSynchronize", code)
-    });
-}
-
-/// The context of a stream that has one of its own, as it was when the thread first asked.
-pub(crate) fn context_of(stream: Raw, device: i32) -> Result<Context, ViewError> {
-    const KEPT: usize = 16;
-    let handle = stream.0.addr();
-    SCRATCH.with_borrow_mut(|Scratch { contexts, .. }| {
-        if let Some((_, context)) = contexts.iter().find(|(known, _)| *known == handle) {
-            return Ok(*context);
-        }
-        let driver = driver()?;
-        let mut raw = ptr::null_mut();
-        // SAFETY: the stream is alive by whoever named it; `raw` takes the answer.
-        let code = unsafe { (driver.stream_get_ctx)(stream.0, &raw mut raw) };
-        driver.check("cuStreamGetCtx", code)?;
-        let context = Context { raw, device };
-        if contexts.len() == KEPT {
-            contexts.remove(0);
-        }
-        contexts.push((handle, context));
-        Ok(context)
-    })
-}
-
-/// Forgets the context of a stream.
-#[cold]
-pub(crate) fn forget(stream: Raw) {
-    SCRATCH.with_borrow_mut(|Scratch { contexts, .. }| {
-        contexts.retain(|(known, _)| *known != stream.0.addr());
     });
 }
 

@@ -46,6 +46,7 @@ impl ForeignStream {
 
     /// The calling thread's own default stream.
     #[must_use]
+    #[cold]
     pub fn per_thread_default() -> ForeignStream {
         ForeignStream {
             raw: PER_THREAD,
@@ -225,7 +226,7 @@ pub(crate) fn order_use(order: Order, stream: StreamRef<'_>) -> Result<Guard<'_>
         return Ok(Guard::none());
     }
     let joined = Joined::new(stream);
-    if joined.before_launch(order, stream.launch())? {
+    if joined.before(order, stream.launch())? {
         return Ok(Guard::new(move || joined.after(order)));
     }
     Ok(Guard::none())
@@ -235,29 +236,35 @@ pub(crate) fn order_use(order: Order, stream: StreamRef<'_>) -> Result<Guard<'_>
 #[derive(Clone, Copy)]
 pub(crate) struct Joined {
     pub(crate) stream: Raw,
-    pub(crate) context: Context,
+    context: *mut c_void,
+    device: i32,
+    /// The lower half of the launch's [number](StreamRef::launch): guards have little room.
+    launch: u32,
 }
 
 impl Joined {
+    #[expect(clippy::cast_possible_truncation, reason = "see the field")]
     pub(crate) fn new(stream: StreamRef<'_>) -> Joined {
         Joined {
             stream: Raw(stream.raw()),
-            context: Context {
-                raw: stream.context(),
-                device: stream.device(),
-            },
+            context: stream.context(),
+            device: stream.device(),
+            launch: stream.launch() as u32,
         }
     }
 
-    /// Makes the launching stream wait for what the owner has enqueued.
-    pub(crate) fn before(self, order: Order) -> Result<(), ViewError> {
-        self.before_launch(order, 0).map(drop)
+    pub(crate) fn context(self) -> Context {
+        Context {
+            raw: self.context,
+            device: self.device,
+        }
     }
 
-    /// As [`before`](Joined::before), once for all arrays of a launch, by its
-    /// [number](StreamRef::launch) or 0. Whether the owner must be joined [after](Joined::after) it:
-    /// not where the streams are one, nor where another of the arrays does so.
-    pub(crate) fn before_launch(self, order: Order, launch: u64) -> Result<bool, ViewError> {
+    /// Makes the launching stream wait for what the owner has enqueued, once for all arrays of a
+    /// launch, by its [number](StreamRef::launch) or 0. Whether the owner must be joined
+    /// [after](Joined::after) it: not where the streams are one, nor where another of the arrays does
+    /// so.
+    pub(crate) fn before(self, order: Order, launch: u64) -> Result<bool, ViewError> {
         let Order::Stream(owner) = order else {
             return Ok(false);
         };
@@ -266,37 +273,33 @@ impl Joined {
                 "its owner works on the default stream of another thread, which only that thread can reach; pass it on that thread, or export it on stream 1",
             ));
         }
-        if owner.is(self.stream.0) || event::is_joined(launch, Raw(owner.raw())) {
+        if owner.is(self.stream.0) {
             return Ok(false);
         }
-        let earlier = Raw(owner.raw());
-        // Whoever launches on a stream that is being captured has vouched for that.
-        if event::is_captured(earlier) && !event::is_captured(self.stream) {
-            return Err(ViewError::other(
-                "its owner's stream is being captured into a graph, which would draw in all that waits for it; launch before the capture, or after it",
-            ));
+        let earlier = (Raw(owner.raw()), owner.has_context());
+        match event::join_before(launch, earlier, (self.context(), self.stream)) {
+            Ok(joined) => Ok(joined),
+            Err(event::Joining::Captured) => Err(captured()),
+            Err(event::Joining::Failed(error)) => Err(error),
         }
-        let joined = event::join((owner.context(self.context)?, earlier), self.stream);
-        if joined.is_err() && owner.has_context() {
-            // The context was remembered, and the handle may be of another stream by now.
-            event::forget(earlier);
-            event::join((owner.context(self.context)?, earlier), self.stream)?;
-        } else {
-            joined?;
-        }
-        event::note_joined(launch, earlier);
-        Ok(true)
     }
 
     /// Makes what the owner enqueues from now on wait for the launch.
     pub(crate) fn after(self, order: Order) -> Result<(), ViewError> {
         match order {
             Order::Stream(owner) if !owner.is(self.stream.0) => {
-                event::join((self.context, self.stream), Raw(owner.raw()))
+                event::join_after(self.launch, (self.context(), self.stream), Raw(owner.raw()))
             }
             _ => Ok(()),
         }
     }
+}
+
+#[cold]
+fn captured() -> ViewError {
+    ViewError::other(
+        "its owner's stream is being captured into a graph, which would draw in all that waits for it; launch before the capture, or after it",
+    )
 }
 
 /// What all uses so far of an array are known by, to whoever waits for them.

@@ -71,7 +71,7 @@ impl Uses {
 
     #[inline(never)]
     fn join(&self, order: Order, joined: Joined, launch: u64) -> Result<Guard<'_>, ViewError> {
-        let joins = joined.before_launch(order, launch)?;
+        let joins = joined.before(order, launch)?;
         self.before(joined)?;
         if joins {
             return Ok(Guard::new(move || {
@@ -111,11 +111,11 @@ impl Uses {
         let mut events = lock(&self.events);
         let last = events
             .iter()
-            .find(|(other, last)| *other == stream && last.context() == joined.context);
+            .find(|(other, last)| *other == stream && last.context() == joined.context());
         match last {
             // What the event stood for is before this on the stream.
             Some((_, last)) => last.record(joined.stream)?,
-            None => events.push((stream, Event::recorded(joined.context, joined.stream)?)),
+            None => events.push((stream, Event::recorded(joined.context(), joined.stream)?)),
         }
         Ok(())
     }

@@ -133,21 +133,36 @@ fn a_stream_is_joined_once_by_all_arrays_of_a_launch() {
         for guard in guards {
             guard.finish().unwrap();
         }
-        assert_eq!(
-            fake.calls(),
-            [
-                "record on 0x51",
-                "0x77 waits",
-                "record on 0x51",
-                "0x99 waits"
-            ]
-        );
+        assert_eq!(fake.calls(), ["record on 0x51", "0x77 waits", "0x99 waits"]);
     }
     // Of a stream that is not of one launch, each array sees to itself.
     for array in &arrays[..2] {
         launch(array, stream(OURS)).unwrap();
     }
     assert_eq!(fake.calls().len(), 8);
+}
+
+#[test]
+fn the_end_of_one_launch_is_not_that_of_another() {
+    let fake = fake::session();
+    let arrays = [THEIRS, OTHERS].map(|raw| tensor(PLACE, on(raw)).0);
+    let launching = stream(OURS).of_one_launch();
+    let [first, second] = arrays
+        .each_ref()
+        .map(|array| AsDeviceView::<f32>::acquire(array, launching).unwrap());
+    first.finish().unwrap();
+    launch(&arrays[0], stream(OURS).of_one_launch()).unwrap();
+    fake.calls();
+    second.finish().unwrap();
+    assert_eq!(fake.calls(), ["record on 0x51", "0x99 waits"]);
+    // An event that could not be recorded stands for nothing.
+    let guards = arrays
+        .each_ref()
+        .map(|array| AsDeviceView::<f32>::acquire(array, launching).unwrap());
+    fake.fail(Some("event_record"));
+    let results = guards.map(|guard| guard.finish().is_err());
+    assert_eq!(results, [true, true]);
+    fake.fail(None);
 }
 
 #[test]
