@@ -33,6 +33,58 @@ def test_parameters_are_tensors(torch):
     assert y.tolist() == [3.0] * 4
 
 
+def test_every_kind_of_tensor_is_read_as_it_is(torch):
+    out = torch.zeros(6, device="cuda")
+    base = torch.arange(24.0, device="cuda")
+    swapped, other = base[:6].clone(), base[6:12].clone()
+    torch.utils.swap_tensors(swapped, other)
+    given = base[:6].clone()
+    given.data = base[18:]
+    for x, values in [
+        (base[3:9], range(3, 9)),
+        (base.view(2, 2, 6)[1, 0], range(12, 18)),
+        (base[:6].view(1, 2, 1, 3), range(6)),
+        (base[6:12].requires_grad_(), range(6, 12)),
+        (torch.nn.Parameter(base[12:18]), range(12, 18)),
+        (swapped, range(6, 12)),
+        (given, range(18, 24)),
+        (torch._lazy_clone(base)[:6], range(6)),
+        (torch.tensor(7.0, device="cuda").expand(1, 1).repeat(2, 3), [7.0] * 6),
+    ]:
+        out.zero_()
+        g.copy(x, out)
+        assert out.tolist() == list(values), x
+    # What was cloned lazily is written alone.
+    clone = torch._lazy_clone(base)
+    g.scale(clone, 2.0)
+    assert (base == torch.arange(24.0, device="cuda")).all()
+    assert (clone == 2 * base).all()
+    # Nothing to do, and nothing to point to.
+    g.copy(torch.zeros(0, device="cuda"), torch.zeros(0, device="cuda"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float64 complex64 complex128 float8_e4m3fn float8_e5m2".split(),
+)
+def test_every_type_of_elements_is_told_apart(torch, name):
+    out = torch.zeros(4, device="cuda")
+    with pytest.raises(TypeError, match=f"the array holds torch.{name};"):
+        g.copy(torch.empty(4, dtype=getattr(torch, name), device="cuda"), out)
+
+
+def test_tensors_without_memory_are_refused(torch, capfd):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    out = torch.zeros(4, device="cuda")
+    with FakeTensorMode():
+        fake = torch.zeros(4, device="cuda")
+    for x in [fake, torch.zeros(4, device="meta"), torch.zeros(4, device="cuda").to_sparse()]:
+        with pytest.raises((ValueError, RuntimeError)):
+            g.copy(x, out)
+    assert out.tolist() == [0.0] * 4
+
+
 def test_a_stream_of_its_own(torch):
     x = torch.zeros(1 << 20, device="cuda")
     out = torch.zeros(1 << 20, device="cuda")

@@ -23,9 +23,26 @@ use crate::{
 pub(crate) unsafe fn elements(tensor: &DLTensor) -> Option<Elements> {
     let rank = usize::try_from(tensor.ndim).ok()?;
     // SAFETY: passed on to the caller.
-    let shape = unsafe { numbers(tensor.shape, rank) }?;
+    let shape = unsafe { numbers_at(tensor.shape, rank) }?;
     // SAFETY: passed on to the caller.
-    let strides = unsafe { numbers(tensor.strides, rank) }?;
+    let strides = unsafe { numbers_at(tensor.strides, rank) }?;
+    let len = row_major(shape, strides)?;
+    let pointer = (tensor.data.addr() as u64).checked_add(tensor.byte_offset)?;
+    if tensor.data.is_null() {
+        return None;
+    }
+    Elements::new(
+        pointer,
+        len,
+        from_dlpack(tensor.dtype).ok()?,
+        place(tensor.device).ok()?,
+    )
+}
+
+/// The number of elements, if there are any and they follow one another in row-major order.
+#[cfg(feature = "pyo3")]
+#[inline(always)]
+pub(crate) fn row_major(shape: &[i64], strides: &[i64]) -> Option<usize> {
     let mut len = 1_i64;
     for (&extent, &stride) in shape.iter().zip(strides).rev() {
         if extent < 1 || (extent != 1 && stride != len) {
@@ -33,16 +50,7 @@ pub(crate) unsafe fn elements(tensor: &DLTensor) -> Option<Elements> {
         }
         len = len.checked_mul(extent)?;
     }
-    let pointer = (tensor.data.addr() as u64).checked_add(tensor.byte_offset)?;
-    if tensor.data.is_null() {
-        return None;
-    }
-    Elements::new(
-        pointer,
-        usize::try_from(len).ok()?,
-        from_dlpack(tensor.dtype).ok()?,
-        place(tensor.device).ok()?,
-    )
+    usize::try_from(len).ok()
 }
 
 /// What a tensor says of itself.
@@ -64,9 +72,9 @@ pub(crate) unsafe fn describe(
         ))
     })?;
     // SAFETY: passed on to the caller.
-    let shape = unsafe { numbers(tensor.shape, rank) };
+    let shape = unsafe { numbers_at(tensor.shape, rank) };
     // SAFETY: passed on to the caller.
-    let strides = unsafe { numbers(tensor.strides, rank) };
+    let strides = unsafe { numbers_at(tensor.strides, rank) };
     let dims = match (shape, strides) {
         (None, _) => {
             return Err(ViewError::other(format!(
@@ -100,7 +108,8 @@ pub(crate) unsafe fn describe(
 /// # Safety
 ///
 /// `numbers` must be null or point to `rank` numbers.
-unsafe fn numbers<'a>(numbers: *const i64, rank: usize) -> Option<&'a [i64]> {
+#[inline]
+pub(crate) unsafe fn numbers_at<'a>(numbers: *const i64, rank: usize) -> Option<&'a [i64]> {
     match (numbers.is_null(), rank) {
         (_, 0) => Some(&[]),
         (true, _) => None,

@@ -36,4 +36,4 @@ pub(crate) use dtype::from_dlpack;
 #[cfg(feature = "pyo3")]
 pub(crate) use export::numbers;
 #[cfg(feature = "pyo3")]
-pub(crate) use import::{describe, elements};
+pub(crate) use import::{describe, elements, numbers_at, row_major};

@@ -8,7 +8,7 @@ use pyo3::{
     types::{PyAnyMethods, PyDict, PyType, PyTypeMethods},
 };
 
-use super::words::{half_at, only, word_at};
+use super::words::{half_at, is_locked, only, word_at};
 
 /// Where the fields are: words by their index, and halves of words by theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,14 +143,6 @@ impl Fields {
             // SAFETY: as above.
             device: unsafe { half_at(data.cast(), self.device) }.cast_signed(),
         })
-    }
-}
-
-/// Whether a lock of Python's keeps others from replacing what is looked at.
-fn is_locked(py: Python<'_>) -> PyResult<bool> {
-    match py.import("sys")?.getattr_opt("_is_gil_enabled")? {
-        Some(is_enabled) => is_enabled.call0()?.is_truthy(),
-        None => Ok(true),
     }
 }
 

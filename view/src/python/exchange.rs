@@ -13,7 +13,10 @@ use pyo3::{
     types::{PyAnyMethods, PyCapsule, PyCapsuleMethods, PyType},
 };
 
-use super::unread::{Read, not_exported, refused};
+use super::{
+    torch::Direct,
+    unread::{Read, not_exported, refused},
+};
 use crate::{
     ForeignStream, dlpack,
     foreign::{Description, Elements},
@@ -24,10 +27,11 @@ type ManagedFromPy = unsafe extern "C" fn(*mut c_void, *mut *mut DLManagedTensor
 type CurrentStream = unsafe extern "C" fn(DLDeviceType, i32, *mut *mut c_void) -> i32;
 
 /// What is called of a table.
-#[derive(Clone, Copy)]
 pub(super) struct Exchange {
     describe: Describe,
     current_stream: CurrentStream,
+    /// What tells the same of PyTorch's tensors, and faster.
+    direct: Option<Direct>,
 }
 
 #[derive(Clone, Copy)]
@@ -78,14 +82,43 @@ impl Exchange {
         Some(Exchange {
             describe,
             current_stream: table.current_work_stream?,
+            direct: None,
         })
+    }
+
+    /// Looks for what tells the same of PyTorch's tensors of this type, and faster. In their objects,
+    /// the word `in_object` holds the address of the C++ object.
+    pub(super) fn find_direct(&mut self, ty: &Bound<'_, PyType>, in_object: usize) -> PyResult<()> {
+        let Describe::Borrowed(function) = self.describe else {
+            return Ok(());
+        };
+        let official = |object: Borrowed<'_, '_, PyAny>| {
+            let mut tensor = MaybeUninit::uninit();
+            // SAFETY: the object is a tensor of PyTorch's, as those of the type are.
+            unsafe { borrow(function, object, &mut tensor) }.copied()
+        };
+        self.direct = Direct::find(ty, in_object, &official)?;
+        Ok(())
     }
 
     /// The array and the stream on which its library works now, if the array is contiguous. Where
     /// anything else is to be said, [`import`](Exchange::import) says it.
     #[inline(always)]
     pub(super) fn contiguous(
-        self,
+        &self,
+        object: Borrowed<'_, '_, PyAny>,
+    ) -> Option<(Elements, ForeignStream)> {
+        if let Some(direct) = &self.direct {
+            // SAFETY: the object is of the type for which this was found.
+            let (elements, device) = unsafe { direct.contiguous(object) }?;
+            return Some((elements, self.stream(object.py(), device)?));
+        }
+        self.contiguous_by_table(object)
+    }
+
+    #[inline(never)]
+    fn contiguous_by_table(
+        &self,
         object: Borrowed<'_, '_, PyAny>,
     ) -> Option<(Elements, ForeignStream)> {
         let Describe::Borrowed(function) = self.describe else {
@@ -103,7 +136,7 @@ impl Exchange {
     /// The array and the stream on which its library works now.
     #[cold]
     pub(super) fn import(
-        self,
+        &self,
         object: Borrowed<'_, '_, PyAny>,
     ) -> Read<(Description, ForeignStream)> {
         let py = object.py();
@@ -143,7 +176,7 @@ impl Exchange {
 
     /// `None` where Python's exception is set.
     #[inline(always)]
-    fn stream(self, _: Python<'_>, device: i32) -> Option<ForeignStream> {
+    fn stream(&self, _: Python<'_>, device: i32) -> Option<ForeignStream> {
         let mut stream = ptr::null_mut();
         // Pinned and managed memory is worked on by the GPU's streams too.
         // SAFETY: `stream` takes the answer; attached to Python.

@@ -58,6 +58,14 @@ impl Lazy {
         })
     }
 
+    /// In the objects of the type, the word that holds the address of the C++ object, if it was found.
+    pub(super) fn in_object(&self) -> Option<usize> {
+        match self {
+            Lazy::Read(bits) => Some(bits.in_object),
+            Lazy::Asked { .. } => None,
+        }
+    }
+
     /// Whether a tensor's elements are as they are stored; also false where Python raises.
     #[inline(always)]
     pub(super) fn is_stored(&self, object: Borrowed<'_, '_, PyAny>, dtype: DType) -> bool {

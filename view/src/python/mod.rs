@@ -1,8 +1,9 @@
 //! Arrays of Python libraries, as they are, as arguments of functions that are exported to Python.
 //!
 //! [`PyArray`] is extracted like any argument of a `#[pyfunction]`. How an object is read depends on
-//! its type, and is found out once for each type: by DLPack's C exchange API (PyTorch from 2.10), by
-//! CuPy's own fields or attributes, by `__dlpack__`, or by `__cuda_array_interface__` of version 2 or 3.
+//! its type, and is found out once for each type: by DLPack's C exchange API (PyTorch from 2.10; its
+//! own tensors by C functions that tell the same sooner), by CuPy's own fields or attributes, by
+//! `__dlpack__`, or by `__cuda_array_interface__` of version 2 or 3.
 //! [`PyTensor`] is the way back: an array that such a function returns.
 //!
 //! # Order
@@ -38,6 +39,7 @@ mod table;
 mod tensor;
 #[cfg(test)]
 mod tests;
+mod torch;
 mod unread;
 mod words;
 

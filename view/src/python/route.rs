@@ -128,7 +128,11 @@ impl Route {
             _ => None,
         };
         let has = |name| ty.hasattr(name);
-        let way = if let Some(exchange) = Exchange::of(ty)? {
+        let way = if let Some(mut exchange) = Exchange::of(ty)? {
+            if let Some(in_object) = lazy.as_ref().and_then(Lazy::in_object) {
+                // Whatever is raised here, the exchange API is there.
+                let _ = exchange.find_direct(ty, in_object);
+            }
             Way::Exchange(exchange)
         } else if library == Library::Cupy
             && let Some(cupy) = Cupy::of(ty)?

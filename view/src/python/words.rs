@@ -4,6 +4,8 @@
 //! in objects that were made to be looked at and of which all is known; a place that is not found
 //! beyond doubt is not used.
 
+use pyo3::{PyResult, Python, types::PyAnyMethods};
+
 /// A word of an object, by its index. Not optimised: others may write it.
 ///
 /// # Safety
@@ -28,6 +30,14 @@ pub(super) unsafe fn half_at(object: *const u32, index: usize) -> u32 {
     let half = unsafe { object.add(index) };
     // SAFETY: passed on to the caller.
     unsafe { half.read_volatile() }
+}
+
+/// Whether a lock of Python's keeps others from replacing what is looked at.
+pub(super) fn is_locked(py: Python<'_>) -> PyResult<bool> {
+    match py.import("sys")?.getattr_opt("_is_gil_enabled")? {
+        Some(is_enabled) => is_enabled.call0()?.is_truthy(),
+        None => Ok(true),
+    }
 }
 
 /// The one item, if there is exactly one.
