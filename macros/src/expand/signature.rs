@@ -1,8 +1,8 @@
 //! What users see of a kernel: the function, the struct of its arguments, and the struct's methods.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
-use syn::{Ident, Path, Visibility};
+use syn::{Attribute, Ident, Path, Visibility};
 
 use crate::describe;
 use crate::family::{self, trait_name};
@@ -381,17 +381,7 @@ impl Argument {
                 let krate = located(krate, span);
                 let bound = Ident::new(array_trait(taken), span);
                 let view = quote_spanned! {span=> #krate::#bound<#elem> };
-                let (reference, shown) = if taken.is_written_array() {
-                    (
-                        quote_spanned! {span=> &mut },
-                        "a device array that the kernel writes",
-                    )
-                } else {
-                    (
-                        quote_spanned! {span=> & },
-                        "a device array that the kernel reads",
-                    )
-                };
+                let (reference, shown) = array_reference(taken, span);
                 generic = Some(Generic {
                     ident: generic_ident.clone(),
                     bound: view.clone(),
@@ -456,12 +446,7 @@ impl Argument {
                 )
             }
         };
-        let (user, doc) = (&slot.docs, format!("Parameter {index}: {shown}."));
-        let docs = if user.is_empty() {
-            quote_spanned! {ours()=> #[doc = #doc] }
-        } else {
-            quote_spanned! {ours()=> #(#user)* }
-        };
+        let docs = documentation(&slot.docs, &format!("Parameter {index}: {shown}."));
         Argument {
             ident: slot.ident.clone(),
             docs,
@@ -469,6 +454,30 @@ impl Argument {
             field,
             generic,
         }
+    }
+}
+
+/// The user's docs of an argument, or ours.
+fn documentation(user: &[Attribute], default: &str) -> TokenStream {
+    if user.is_empty() {
+        quote_spanned! {ours()=> #[doc = #default] }
+    } else {
+        quote_spanned! {ours()=> #(#user)* }
+    }
+}
+
+/// How a call borrows an array, and what its docs say of it.
+fn array_reference(taken: &Taken, span: Span) -> (TokenStream, &'static str) {
+    if taken.is_written_array() {
+        (
+            quote_spanned! {span=> &mut },
+            "a device array that the kernel writes",
+        )
+    } else {
+        (
+            quote_spanned! {span=> & },
+            "a device array that the kernel reads",
+        )
     }
 }
 

@@ -42,28 +42,7 @@ pub(crate) fn symbol(
         describe::ty(&declared.ty),
     );
     let mutable = declared.mutability.is_some();
-    let variant = |number, symbol: &str, line: u32, space: &str| {
-        let (image, line) = (image_name(number), plain(line));
-        quote_spanned! {ours()=>
-            #krate::__private::Variable { image: &#image, symbol: #symbol, line: #line, space: #space },
-        }
-    };
-    let images: TokenStream = match (later, variables) {
-        // The file that is not there.
-        (false, []) => variant(0, &symbol, 0, ""),
-        _ => variables
-            .iter()
-            .enumerate()
-            .map(|(number, (_, one))| {
-                variant(
-                    number,
-                    one.name(),
-                    one.position().line,
-                    &one.space().to_string(),
-                )
-            })
-            .collect(),
-    };
+    let images = images(krate, &symbol, variables, later);
     let cpp = option(mangled::variable_path(&symbol));
     let cuda = option(source.map(|place| place.shown.clone()));
     let line = plain(line(ident.span()));
@@ -142,6 +121,37 @@ pub(crate) fn symbol(
             .collect(),
     );
     Items { visible, hidden }
+}
+
+/// Where the variable is in each of the images.
+fn images(
+    krate: &Path,
+    symbol: &str,
+    variables: &[(&Artifact, &ptx::Variable)],
+    later: bool,
+) -> TokenStream {
+    let variant = |number, symbol: &str, line: u32, space: &str| {
+        let (image, line) = (image_name(number), plain(line));
+        quote_spanned! {ours()=>
+            #krate::__private::Variable { image: &#image, symbol: #symbol, line: #line, space: #space },
+        }
+    };
+    match (later, variables) {
+        // The file that is not there.
+        (false, []) => variant(0, symbol, 0, ""),
+        _ => variables
+            .iter()
+            .enumerate()
+            .map(|(number, (_, one))| {
+                variant(
+                    number,
+                    one.name(),
+                    one.position().line,
+                    &one.space().to_string(),
+                )
+            })
+            .collect(),
+    }
 }
 
 /// What the uses of a wrong declaration need to resolve.

@@ -88,7 +88,7 @@ impl Tensor {
         if let Some(stream) = consumer {
             let joined = Joined::new(stream);
             // One of the streams may be a default stream, which is of whatever context is current.
-            in_context(joined.context, || {
+            in_context(joined.context(), || {
                 joined.before(self.order, 0)?;
                 self.uses.before(joined)
             })?;
