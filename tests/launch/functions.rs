@@ -1,6 +1,11 @@
 //! Are functions of the device read from variables of their module, and called by no kernel of
 //! another?
 
+#![allow(
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "what is taken from one module is taken at once, for one reason"
+)]
+
 use std::sync::Arc;
 
 use gridcall::{

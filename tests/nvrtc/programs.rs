@@ -131,6 +131,10 @@ fn a_template_runs_for_each_type() {
 }
 
 #[test]
+#[allow(
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "what is taken from the modules is taken at once, for one reason"
+)]
 fn a_function_of_the_source_is_passed_to_its_kernels() {
     nvrtc!();
     let device = device!();
