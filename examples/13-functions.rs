@@ -28,7 +28,7 @@ unsafe extern "C" {
     #[requires(x.len() >= n, y.len() >= n)]
     safe fn map(op: DeviceFn<Op>, x: &[f32], y: &mut [f32], n: u32);
 
-    /// y ← op_chosen(y)
+    /// y ← `op_chosen(y)`
     #[requires(y.len() >= n)]
     safe fn map_chosen(y: &mut [f32], n: u32);
 }

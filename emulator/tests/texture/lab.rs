@@ -30,10 +30,15 @@ pub(crate) fn zeroed<T>() -> T {
 pub(crate) fn memcpy3d() -> sys::CUDA_MEMCPY3D {
     let mut copy = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
     let host = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
-    // SAFETY: it is a field of the structure.
-    unsafe { (&raw mut (*copy.as_mut_ptr()).srcMemoryType).write(host) };
+    let place = copy.as_mut_ptr();
+    // SAFETY: the place is one of the structure, and so has the field.
+    let (from, to) = (unsafe { &raw mut (*place).srcMemoryType }, unsafe {
+        &raw mut (*place).dstMemoryType
+    });
+    // SAFETY: a field of a structure of ours, that nothing else points to.
+    unsafe { from.write(host) };
     // SAFETY: as above.
-    unsafe { (&raw mut (*copy.as_mut_ptr()).dstMemoryType).write(host) };
+    unsafe { to.write(host) };
     // SAFETY: all fields but these two have a zero.
     unsafe { copy.assume_init() }
 }

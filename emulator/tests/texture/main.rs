@@ -20,7 +20,7 @@ mod common;
 mod cases;
 mod lab;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 pub(crate) use common::cu;
 use gridcall_emulator::Device;
@@ -47,7 +47,10 @@ impl Book {
     }
 
     fn insert(&mut self, name: String, case: Case) {
-        assert!(self.0.insert(name.clone(), case).is_none(), "{name} twice");
+        match self.0.entry(name) {
+            Entry::Vacant(free) => free.insert(case),
+            Entry::Occupied(taken) => panic!("{} twice", taken.key()),
+        };
     }
 
     fn write(&self) -> Vec<u8> {
@@ -91,7 +94,7 @@ fn record() -> bool {
         return false;
     };
     let keep = |name: &str, book: &Book| {
-        std::fs::write(folder.join(format!("{name}.bin")), book.write()).unwrap()
+        std::fs::write(folder.join(format!("{name}.bin")), book.write()).unwrap();
     };
     let mut lab = Lab::new(0);
     if let Ok(fault) = std::env::var("GRIDCALL_TEXTURE_FAULT") {
