@@ -81,6 +81,11 @@ impl Event {
         }
     }
 
+    /// The handle of its context.
+    pub(crate) fn context(&self) -> sys::CUcontext {
+        self.context.cu_ctx()
+    }
+
     pub(crate) fn serial(&self) -> u64 {
         self.serial
     }

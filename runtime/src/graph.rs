@@ -126,9 +126,10 @@ pub use self::{
 /// PTX that calls `cudaGraphSetConditional` is loaded as any: nothing needs to be linked. `if_else` and
 /// `switch` need a driver of CUDA 12.8.
 ///
-/// A driver of CUDA 13.0 was seen to have a fault here: where several threads build and launch graphs with
-/// conditions at the same time, each its own, kernels fail at times (`CUDA_ERROR_LAUNCH_FAILED`), and
-/// their context with them. Build and launch such graphs on one thread.
+/// Graphs with conditions run one after another, on whatever streams of a context they are launched: each
+/// waits for the one that was launched before it. A driver of CUDA 13.0 lets kernels of such graphs fail
+/// (`CUDA_ERROR_LAUNCH_FAILED`), and their context with them, where many run at the same time; what other
+/// libraries launch cannot be kept apart from them.
 ///
 /// # Attributes
 ///

@@ -1,5 +1,6 @@
-//! Nodes that run bodies, as kernels decide. Each test has the device alone: a driver of CUDA 13.0 lets kernels fail at
-//! times where several threads build and launch such graphs.
+//! Nodes that run bodies, as kernels decide.
+
+use std::thread;
 
 use gridcall::{
     Buffer, Graph, GraphError, GraphErrorKind, GraphExec, GraphSliceMut, cover,
@@ -54,7 +55,7 @@ macro_rules! zeros {
 
 #[test]
 fn a_loop_runs_until_a_kernel_ends_it() {
-    let device = device!(alone);
+    let device = device!();
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let mut left = graph
@@ -90,7 +91,7 @@ fn a_loop_runs_until_a_kernel_ends_it() {
 #[test]
 fn a_solver_iterates_until_it_converges() {
     const N: usize = 1000;
-    let device = device!(alone);
+    let device = device!();
     let stream = device.new_stream().unwrap();
     let b: Vec<f32> = (0..N)
         .map(|i| f32::from(u8::try_from(i % 7).unwrap()))
@@ -151,7 +152,7 @@ fn a_solver_iterates_until_it_converges() {
 
 #[test]
 fn a_loop_is_updated() {
-    let device = device!(alone);
+    let device = device!();
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let x = Buffer::from_slice(&stream, &[2.0_f64]).unwrap();
@@ -195,7 +196,7 @@ fn a_loop_is_updated() {
 
 #[test]
 fn a_condition_chooses_one_of_two_bodies() {
-    let device = device!(alone);
+    let device = device!();
     let stream = device.new_stream().unwrap();
     for default in [0, 1, 7] {
         let mut graph = Graph::new(&device).unwrap();
@@ -237,7 +238,7 @@ fn a_condition_chooses_one_of_two_bodies() {
 
 #[test]
 fn a_body_runs_or_not_as_a_kernel_before_it_says() {
-    let device = device!(alone);
+    let device = device!();
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let y = zeros!(device, graph, u32, 1);
@@ -284,7 +285,7 @@ fn a_body_runs_or_not_as_a_kernel_before_it_says() {
 
 #[test]
 fn a_switch_runs_the_case_that_the_condition_counts() {
-    let device = device!(alone);
+    let device = device!();
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let y = zeros!(device, graph, u32, 3);
@@ -327,7 +328,7 @@ fn a_switch_runs_the_case_that_the_condition_counts() {
 #[test]
 fn bodies_are_ordered_with_what_is_around_them() {
     const N: usize = 1024;
-    let device = device!(alone);
+    let device = device!();
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let mut y = zeros!(device, graph, f32, N);
@@ -398,7 +399,7 @@ fn bodies_are_ordered_with_what_is_around_them() {
 
 #[test]
 fn bodies_lie_in_bodies() {
-    let device = device!(alone);
+    let device = device!();
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let outer_left = Buffer::from_slice(&stream, &[4_u32]).unwrap();
@@ -453,7 +454,7 @@ fn bodies_lie_in_bodies() {
 
 #[test]
 fn a_body_can_be_captured() {
-    let device = device!(alone);
+    let device = device!();
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let mut y = zeros!(device, graph, f32, 8);
@@ -490,7 +491,7 @@ fn a_body_can_be_captured() {
 
 #[test]
 fn an_update_in_a_body_must_not_conflict_with_what_runs_beside_the_body() {
-    let device = device!(alone);
+    let device = device!();
     let mut graph = Graph::new(&device).unwrap();
     let [mut y, mut z, mut w] = [(); 3].map(|()| zeros!(device, graph, f32, 8));
     let condition = graph.condition(1).unwrap();
@@ -531,7 +532,7 @@ fn an_update_in_a_body_must_not_conflict_with_what_runs_beside_the_body() {
 
 #[test]
 fn misuse_of_conditions_is_refused_by_name() {
-    let device = device!(alone);
+    let device = device!();
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let mut other = Graph::new(&device).unwrap();
@@ -618,7 +619,7 @@ fn misuse_of_conditions_is_refused_by_name() {
 
 #[test]
 fn a_body_that_fails_leaves_the_graph_incomplete() {
-    let device = device!(alone);
+    let device = device!();
     let stream = device.new_stream().unwrap();
     let is_incomplete = |graph: Graph<'_>| {
         let error = graph.instantiate().unwrap_err();
@@ -680,7 +681,7 @@ fn a_body_that_fails_leaves_the_graph_incomplete() {
 
 #[test]
 fn what_only_the_host_can_run_is_no_part_of_a_body() {
-    let device = device!(alone);
+    let device = device!();
     let stream = device.new_stream().unwrap();
     unsafe extern "C" fn nothing(_: *mut std::ffi::c_void) {}
     let mut graph = Graph::new(&device).unwrap();
@@ -705,7 +706,7 @@ fn what_only_the_host_can_run_is_no_part_of_a_body() {
 
 #[test]
 fn a_dropped_graph_ends_its_loop_first() {
-    let device = device!(alone);
+    let device = device!();
     let stream = device.new_stream().unwrap();
     let mut rounds = Buffer::<u32>::zeroed(&stream, 1).unwrap();
     {
@@ -729,4 +730,45 @@ fn a_dropped_graph_ends_its_loop_first() {
         graph.instantiate().unwrap().launch(&stream).unwrap();
     }
     assert_eq!(rounds.to_vec().unwrap(), [1000]);
+}
+
+#[test]
+fn many_graphs_are_launched_at_once() {
+    const EACH: usize = 8;
+    let device = device!();
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let stream = device.new_stream().unwrap();
+                let mut arrays: Vec<_> = (0..EACH)
+                    .map(|_| Buffer::<u32>::zeroed(&stream, 1).unwrap())
+                    .collect();
+                stream.synchronize().unwrap();
+                for array in &mut arrays {
+                    let stream = device.new_stream().unwrap();
+                    let mut graph = Graph::new(&device).unwrap();
+                    let left = Buffer::from_slice(&stream, &[200_u32]).unwrap();
+                    let mut left = graph.own(left).unwrap();
+                    let mut rounds = graph.write(array).unwrap();
+                    let go_on = graph.condition(1).unwrap();
+                    graph
+                        .while_(go_on, |body| {
+                            body.add(
+                                cover(1),
+                                count_down {
+                                    go_on,
+                                    left: &mut left,
+                                    rounds: &mut rounds,
+                                },
+                            )
+                        })
+                        .unwrap();
+                    graph.instantiate().unwrap().launch(&stream).unwrap();
+                }
+                for array in arrays {
+                    assert_eq!(array.to_vec().unwrap(), [200]);
+                }
+            });
+        }
+    });
 }

@@ -4,10 +4,13 @@ use std::{
     collections::VecDeque,
     ffi::{c_int, c_uint},
     fmt, ptr,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use cudarc::driver::sys::{CUcontext, CUgraph, CUgraphExec, CUgraphNode, CUstream};
+use cudarc::driver::{
+    CudaContext, CudaStream,
+    sys::{CUcontext, CUgraph, CUgraphExec, CUgraphNode},
+};
 use gridcall_view::{Place, View};
 
 use super::{
@@ -16,6 +19,7 @@ use super::{
     checked::condition_is_checked,
     enter,
     error::{GraphError, GraphErrorKind},
+    exec::synchronise,
     failed,
     functions::functions,
     order::{Access, Uses},
@@ -23,7 +27,8 @@ use super::{
 use crate::{
     arg::KernelArg,
     call::{Call, FOREIGN, Purpose},
-    driver::{DriverCode, driver},
+    driver::driver,
+    event::Event,
     layout::{ArgLayout, Class},
 };
 
@@ -529,7 +534,7 @@ impl Inner<'_> {
     }
 
     /// Held while the driver does something to the graph, if it has conditions.
-    pub(super) fn one_at_a_time(&self) -> Option<MutexGuard<'static, ()>> {
+    pub(super) fn one_at_a_time(&self) -> Option<MutexGuard<'static, OneAtATime>> {
         (!self.conditions.is_empty()).then(one_at_a_time)
     }
 
@@ -593,28 +598,69 @@ impl Drop for Building<'_, '_> {
     }
 }
 
-/// What is done to graphs with conditions is done to one at a time: a driver of CUDA 13.0 lets kernels fail
-/// (`CUDA_ERROR_LAUNCH_FAILED`) at times where several threads make, instantiate and launch such graphs,
-/// each its own, also by the driver's functions alone. This makes it rarer, and does not prevent it.
-fn one_at_a_time() -> MutexGuard<'static, ()> {
-    static ONE: Mutex<()> = Mutex::new(());
+/// Graphs with conditions are made, instantiated, launched and destroyed one at a time, and in each
+/// context run one after another: a driver of CUDA 13.0 lets their kernels fail
+/// (`CUDA_ERROR_LAUNCH_FAILED`) where many run at the same time, and at times where several threads make
+/// and launch them, also by the driver's functions alone.
+#[derive(Debug)]
+pub(super) struct OneAtATime {
+    /// For each context, the end of the last such graph. It keeps the context from being destroyed.
+    last: Vec<Event>,
+}
+
+fn one_at_a_time() -> MutexGuard<'static, OneAtATime> {
+    static ONE: Mutex<OneAtATime> = Mutex::new(OneAtATime { last: Vec::new() });
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The driver's launch of a graph that has conditions.
+impl OneAtATime {
+    /// Where the end of a graph of this context is noted.
+    fn last(&mut self, context: &Arc<CudaContext>) -> Result<&Event, GraphError> {
+        let raw = context.cu_ctx();
+        let known = self.last.iter().position(|last| last.context() == raw);
+        let place = match known {
+            Some(place) => place,
+            None => {
+                let event =
+                    Event::new(context).map_err(|error| failed("cuEventCreate", error.into()))?;
+                self.last.push(event);
+                self.last.len() - 1
+            }
+        };
+        Ok(&self.last[place])
+    }
+}
+
+/// Launches a graph that has conditions after the last one that was, on whatever stream of the context.
 ///
 /// # Safety
 ///
-/// As for `cuGraphLaunch`.
-pub(super) unsafe extern "C" fn launch_one(exec: CUgraphExec, stream: CUstream) -> DriverCode {
-    /// `CUDA_ERROR_NOT_INITIALIZED`, which cannot be where there is a graph.
-    const NOT_INITIALIZED: DriverCode = DriverCode(3);
-    let Ok(functions) = functions() else {
-        return NOT_INITIALIZED;
-    };
-    let _one = one_at_a_time();
+/// The graph must be of the stream's context, and its arrays acquired for the stream.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn launch_after_others(
+    exec: CUgraphExec,
+    stream: &CudaStream,
+) -> Result<(), GraphError> {
+    let functions = functions()?;
+    let _current = enter(stream.context())?;
+    let mut one = one_at_a_time();
+    let last = one.last(stream.context())?;
+    let raw = stream.cu_stream();
+    if last.is_recorded() {
+        // SAFETY: the stream is of the event's context, which is current.
+        unsafe { last.wait_on(raw) }.map_err(|error| failed("cuStreamWaitEvent", error.into()))?;
+    }
     // SAFETY: by the caller.
-    unsafe { (functions.launch)(exec, stream) }
+    unsafe { (functions.launch)(exec, raw) }
+        .result()
+        .map_err(|code| failed("cuGraphLaunch", code))?;
+    // SAFETY: as for the wait.
+    if unsafe { last.record(raw) }.is_err() {
+        // Others would not wait for this one; if waiting fails too, nothing runs any more in the context.
+        synchronise(driver()?, stream)?;
+    }
+    Ok(())
 }
 
 /// Refuses a driver that does not know a kind of node.

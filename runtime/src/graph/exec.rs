@@ -12,7 +12,7 @@ use super::{
     Inner, Node,
     array::{Array, GraphSlice, GraphSliceMut, Part, State},
     checked::Checked,
-    condition::launch_one,
+    condition::launch_after_others,
     copy::Moves,
     enter,
     error::{GraphError, GraphErrorKind},
@@ -67,11 +67,8 @@ impl<'a> GraphExec<'a> {
         let exec = GraphExec {
             enqueuing: Enqueuing {
                 raw,
-                launch: if inner.conditions.is_empty() {
-                    inner.functions.launch
-                } else {
-                    launch_one
-                },
+                launch: inner.functions.launch,
+                conditional: !inner.conditions.is_empty(),
                 synchronous: kernels.any(|kernel| kernel.synchronous),
             },
             is_capturing: driver.stream_is_capturing,
@@ -544,6 +541,8 @@ impl GraphExec<'static> {
 struct Enqueuing {
     raw: CUgraphExec,
     launch: unsafe extern "C" fn(CUgraphExec, CUstream) -> DriverCode,
+    /// Whether kernels decide what of it runs.
+    conditional: bool,
     /// Whether each launch is followed by a synchronisation.
     synchronous: bool,
 }
@@ -552,6 +551,11 @@ impl Enqueuing {
     /// Enqueues the graph, whose arrays are acquired for the stream, which is of its context.
     #[inline]
     fn launch(self, driver: &Driver, stream: &CudaStream) -> Result<(), GraphError> {
+        if self.conditional {
+            // SAFETY: the graph is borrowed by the caller, which acquired its arrays for the stream.
+            unsafe { launch_after_others(self.raw, stream) }?;
+            return self.finish(driver, stream);
+        }
         // SAFETY: the graph is borrowed by the caller; so is the stream.
         let code = unsafe { (self.launch)(self.raw, stream.cu_stream()) };
         if code.result().is_err() {
@@ -562,6 +566,11 @@ impl Enqueuing {
                 .result()
                 .map_err(|code| failed("cuGraphLaunch", code))?;
         }
+        self.finish(driver, stream)
+    }
+
+    #[inline]
+    fn finish(self, driver: &Driver, stream: &CudaStream) -> Result<(), GraphError> {
         if self.synchronous {
             synchronise(driver, stream)?;
         }
@@ -570,7 +579,7 @@ impl Enqueuing {
 }
 
 #[cold]
-fn synchronise(driver: &Driver, stream: &CudaStream) -> Result<(), GraphError> {
+pub(super) fn synchronise(driver: &Driver, stream: &CudaStream) -> Result<(), GraphError> {
     let _current = enter(stream.context())?;
     // SAFETY: the stream is borrowed and its context current.
     unsafe { (driver.stream_synchronize)(stream.cu_stream()) }
