@@ -52,3 +52,8 @@ extern "C" __global__ void differ(cudaGraphConditionalHandle go_on, const float*
 extern "C" __global__ void race(cudaGraphConditionalHandle condition) {
     cudaGraphSetConditional(condition, threadIdx.x);
 }
+
+// a ← 1 by one thread, b ← 1 by another.
+extern "C" __global__ void set_both(cudaGraphConditionalHandle a, cudaGraphConditionalHandle b) {
+    cudaGraphSetConditional(threadIdx.x == 0 ? a : b, 1);
+}

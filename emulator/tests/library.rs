@@ -307,7 +307,15 @@ fn launches_take_attributes() {
     assert_eq!(cu!(cuCtxSynchronize()), SUCCESS);
     assert_eq!(word(pointer), 1.0f32.to_bits());
     let (mut clusters, mut attributes) = (0, [cluster(2)]);
-    let config = one_thread(&mut attributes);
+    let mut config = one_thread(&mut attributes);
+    // A grid that is not of whole clusters is refused here too (H200).
+    let code = cu!(cuOccupancyMaxActiveClusters(
+        &raw mut clusters,
+        function(c"cluster2"),
+        &raw const config
+    ));
+    assert_eq!((code, clusters), (912, 0));
+    config.gridDimX = 2;
     let code = cu!(cuOccupancyMaxActiveClusters(
         &raw mut clusters,
         function(c"cluster2"),

@@ -128,8 +128,10 @@ pub use self::{
 ///
 /// Graphs with conditions run one after another, on whatever streams of a context they are launched: each
 /// waits for the one that was launched before it. A driver of CUDA 13.0 lets kernels of such graphs fail
-/// (`CUDA_ERROR_LAUNCH_FAILED`), and their context with them, where many run at the same time; what other
-/// libraries launch cannot be kept apart from them.
+/// (`CUDA_ERROR_LAUNCH_FAILED`), and their context with them, where many run at the same time. It was also
+/// seen to fail, and to crash, where other threads built and launched graphs without conditions meanwhile;
+/// nothing here can prevent that: build and launch all graphs on one thread as long as such a driver runs one
+/// with conditions.
 ///
 /// # Attributes
 ///

@@ -142,7 +142,7 @@ impl<T: Texel> CudaArray<T> {
 fn parts<T>(object: Object, array: &CudaArray<T>) -> Parts<'_> {
     Parts {
         object,
-        shape: Shape::new(array.extents()),
+        shape: Shape::of_array(array.whole_shape()),
         view: array.view(),
         bytes: 1,
     }

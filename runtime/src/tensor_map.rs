@@ -313,8 +313,8 @@ impl<'a, T: TensorElement> TensorMapMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// As [`TensorMapMut::tiled`]; and if the box of pixels does not begin at the first one, which a device
-    /// takes for reading alone.
+    /// As [`TensorMapMut::tiled`]; and if the box of pixels does not begin at the first one or ends beyond the last
+    /// one, which a device takes for reading alone.
     pub fn im2col<A: AsDeviceViewMut<T>, const S: usize>(
         array: &'a mut A,
         pixels: Im2col<S>,
@@ -324,6 +324,14 @@ impl<'a, T: TensorElement> TensorMapMut<'a, T> {
                 "the kernel writes to it, and the box of pixels begins at {:?}: a device writes only from the first pixel \
                  on; leave `lower` out",
                 pixels.lower
+            ))
+            .into());
+        }
+        if pixels.upper.iter().any(|corner| *corner > 0) {
+            return Err(TensorMapErrorKind::Rule(format!(
+                "the kernel writes to it, and the box of pixels ends at {:?}: a device writes no further than to the \
+                 last pixel; take nothing above 0",
+                pixels.upper
             ))
             .into());
         }

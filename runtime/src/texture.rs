@@ -16,7 +16,7 @@ pub use self::{
 };
 use crate::{
     arg::KernelArg,
-    buffer::CudaArray,
+    buffer::{ArrayShape, CudaArray},
     call::{Call, Purpose, Span},
     contract::Int,
     current::Current,
@@ -116,11 +116,13 @@ pub struct Parts<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Object(pub(crate) u64);
 
-/// The extents of one to three dimensions, outermost first.
+/// The extents of one to three dimensions, outermost first, and what they are of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     extents: [usize; 3],
     rank: usize,
+    layered: bool,
+    cubemap: bool,
 }
 
 impl Shape {
@@ -128,9 +130,19 @@ impl Shape {
         let mut shape = Shape {
             extents: [1; 3],
             rank: extents.len().min(3),
+            layered: false,
+            cubemap: false,
         };
         shape.extents[..shape.rank].copy_from_slice(&extents[..shape.rank]);
         shape
+    }
+
+    pub(crate) fn of_array(shape: &ArrayShape) -> Shape {
+        Shape {
+            layered: shape.is_layered(),
+            cubemap: shape.is_cubemap(),
+            ..Shape::new(shape.extents())
+        }
     }
 }
 
@@ -491,10 +503,34 @@ impl TextureOf {
         extent.map_or(Int::new(0), |&extent| Int::from(extent))
     }
 
+    /// Whether it is of layers, also of cubemaps: what `tex2D` reads is not, what `tex1DLayered` reads is.
+    #[must_use]
+    pub fn is_layered(self) -> bool {
+        self.0.shape.layered
+    }
+
+    /// Whether it is a cubemap, or layers of such.
+    #[must_use]
+    pub fn is_cubemap(self) -> bool {
+        self.0.shape.cubemap
+    }
+
     /// What a message shows of it.
     #[must_use]
     pub fn shape(self) -> String {
-        format!("{:?}", &self.0.shape.extents[..self.0.shape.rank])
+        let Shape {
+            extents,
+            rank,
+            layered,
+            cubemap,
+        } = self.0.shape;
+        let kind = match (layered, cubemap) {
+            (false, false) => "",
+            (true, false) => " of layers",
+            (false, true) => " of a cubemap",
+            (true, true) => " of layers of cubemaps",
+        };
+        format!("{:?}{kind}", &extents[..rank])
     }
 }
 
@@ -657,7 +693,7 @@ impl<T: Texel> CudaArray<T> {
             .map_err(TextureErrorKind::Memory)?;
         Ok(Texture {
             object: Object(object),
-            shape: Shape::new(self.extents()),
+            shape: Shape::of_array(self.shape()),
             source: Source::Array(self),
         })
     }

@@ -1,4 +1,5 @@
-//! Nodes that run bodies, as kernels decide.
+//! Nodes that run bodies, as kernels decide. Each test has the device alone: a driver of CUDA 13.0 was seen to crash where
+//! other threads build and launch other graphs at the same time.
 
 use std::thread;
 
@@ -40,6 +41,10 @@ unsafe extern "C" {
         n: u32,
     );
 
+    /// a ← 1 by one thread, b ← 1 by another
+    #[block(2)]
+    safe fn set_both(a: GraphCondition, b: GraphCondition);
+
     /// All threads set the condition
     unsafe fn race(condition: GraphCondition);
 }
@@ -55,7 +60,7 @@ macro_rules! zeros {
 
 #[test]
 fn a_loop_runs_until_a_kernel_ends_it() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let mut left = graph
@@ -91,7 +96,7 @@ fn a_loop_runs_until_a_kernel_ends_it() {
 #[test]
 fn a_solver_iterates_until_it_converges() {
     const N: usize = 1000;
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let b: Vec<f32> = (0..N)
         .map(|i| f32::from(u8::try_from(i % 7).unwrap()))
@@ -152,7 +157,7 @@ fn a_solver_iterates_until_it_converges() {
 
 #[test]
 fn a_loop_is_updated() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let x = Buffer::from_slice(&stream, &[2.0_f64]).unwrap();
@@ -196,7 +201,7 @@ fn a_loop_is_updated() {
 
 #[test]
 fn a_condition_chooses_one_of_two_bodies() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     for default in [0, 1, 7] {
         let mut graph = Graph::new(&device).unwrap();
@@ -238,7 +243,7 @@ fn a_condition_chooses_one_of_two_bodies() {
 
 #[test]
 fn a_body_runs_or_not_as_a_kernel_before_it_says() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let y = zeros!(device, graph, u32, 1);
@@ -285,7 +290,7 @@ fn a_body_runs_or_not_as_a_kernel_before_it_says() {
 
 #[test]
 fn a_switch_runs_the_case_that_the_condition_counts() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let y = zeros!(device, graph, u32, 3);
@@ -328,7 +333,7 @@ fn a_switch_runs_the_case_that_the_condition_counts() {
 #[test]
 fn bodies_are_ordered_with_what_is_around_them() {
     const N: usize = 1024;
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let mut y = zeros!(device, graph, f32, N);
@@ -399,7 +404,7 @@ fn bodies_are_ordered_with_what_is_around_them() {
 
 #[test]
 fn bodies_lie_in_bodies() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let outer_left = Buffer::from_slice(&stream, &[4_u32]).unwrap();
@@ -454,7 +459,7 @@ fn bodies_lie_in_bodies() {
 
 #[test]
 fn a_body_can_be_captured() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let mut y = zeros!(device, graph, f32, 8);
@@ -491,7 +496,7 @@ fn a_body_can_be_captured() {
 
 #[test]
 fn an_update_in_a_body_must_not_conflict_with_what_runs_beside_the_body() {
-    let device = device!();
+    let device = device!(alone);
     let mut graph = Graph::new(&device).unwrap();
     let [mut y, mut z, mut w] = [(); 3].map(|()| zeros!(device, graph, f32, 8));
     let condition = graph.condition(1).unwrap();
@@ -532,7 +537,7 @@ fn an_update_in_a_body_must_not_conflict_with_what_runs_beside_the_body() {
 
 #[test]
 fn misuse_of_conditions_is_refused_by_name() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
     let mut other = Graph::new(&device).unwrap();
@@ -555,6 +560,16 @@ fn misuse_of_conditions_is_refused_by_name() {
         said(graph.add(cover(1), arguments).unwrap_err()),
         "kernel `set_condition`: argument `condition` (parameter 0, GraphCondition): it is a condition of \
          another graph; make one of this graph, by `condition`"
+    );
+    // Twice in one node, whose threads could set it at the same time.
+    let arguments = set_both {
+        a: condition,
+        b: condition,
+    };
+    assert_eq!(
+        said(graph.add(cover(2), arguments).unwrap_err()),
+        "kernel `set_both`: argument `b` (parameter 1, GraphCondition): an earlier parameter is the same condition, \
+         which two threads could then set at the same time; make one for each"
     );
     let error = graph.if_(foreign, |_| Ok(())).unwrap_err();
     assert_eq!(
@@ -619,7 +634,7 @@ fn misuse_of_conditions_is_refused_by_name() {
 
 #[test]
 fn a_body_that_fails_leaves_the_graph_incomplete() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let is_incomplete = |graph: Graph<'_>| {
         let error = graph.instantiate().unwrap_err();
@@ -681,7 +696,7 @@ fn a_body_that_fails_leaves_the_graph_incomplete() {
 
 #[test]
 fn what_only_the_host_can_run_is_no_part_of_a_body() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     unsafe extern "C" fn nothing(_: *mut std::ffi::c_void) {}
     let mut graph = Graph::new(&device).unwrap();
@@ -706,7 +721,7 @@ fn what_only_the_host_can_run_is_no_part_of_a_body() {
 
 #[test]
 fn a_dropped_graph_ends_its_loop_first() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let mut rounds = Buffer::<u32>::zeroed(&stream, 1).unwrap();
     {
@@ -735,7 +750,7 @@ fn a_dropped_graph_ends_its_loop_first() {
 #[test]
 fn many_graphs_are_launched_at_once() {
     const EACH: usize = 8;
-    let device = device!();
+    let device = device!(alone);
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {

@@ -321,12 +321,17 @@ impl Tile {
         coordinates: &[i64],
         reduces: bool,
     ) -> Result<(), String> {
-        if let Mode::Im2col { lower, .. } = map.mode
-            && lower != [0; 3]
-        {
-            return Err(format!(
-                "the box of pixels begins at {lower:?}, and what is stored begins at the first pixel"
-            ));
+        if let Mode::Im2col { lower, upper, .. } = map.mode {
+            if lower != [0; 3] {
+                return Err(format!(
+                    "the box of pixels begins at {lower:?}, and what is stored begins at the first pixel"
+                ));
+            }
+            if upper.iter().any(|corner| *corner > 0) {
+                return Err(format!(
+                    "the box of pixels ends at {upper:?}, and what is stored ends at the last pixel"
+                ));
+            }
         }
         if reduces && coordinates.iter().any(|at| *at < 0) {
             return Err(format!(

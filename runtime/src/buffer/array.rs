@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     error::{BufferError, BufferErrorKind},
+    relaxed::RelaxedCapture,
     texture::{Sampler, Texel},
 };
 
@@ -191,6 +192,7 @@ impl<T: Texel> CudaArray<T> {
         })?;
         super::limbo::retry();
         let _current = enter(stream)?;
+        let _relaxed = RelaxedCapture::enter();
         if super::is_capturing(stream.cu_stream())? {
             return Err(BufferError::from(BufferErrorKind::Capturing).into());
         }
@@ -354,6 +356,10 @@ impl<T: Texel> CudaArray<T> {
     ) -> Result<(), ArrayError> {
         is_here(&self.memory, stream)?;
         let _current = enter(stream)?;
+        // The other array's owner would note the use by an event of the capture.
+        if super::is_capturing(stream.cu_stream())? {
+            return Err(BufferError::from(BufferErrorKind::Capturing).into());
+        }
         let view = from.describe_strided().map_err(ArrayErrorKind::View)?;
         let rows = self.rows_of(stream, &view)?;
         let reference = StreamRef::from(&**stream).of_one_launch();
@@ -386,6 +392,10 @@ impl<T: Texel> CudaArray<T> {
     ) -> Result<(), ArrayError> {
         is_here(&self.memory, stream)?;
         let _current = enter(stream)?;
+        // The other array's owner would note the use by an event of the capture.
+        if super::is_capturing(stream.cu_stream())? {
+            return Err(BufferError::from(BufferErrorKind::Capturing).into());
+        }
         let view = to.describe_strided_mut().map_err(ArrayErrorKind::View)?;
         if view.is_read_only() {
             return Err(ArrayErrorKind::View(ViewErrorKind::ReadOnly.into()).into());
@@ -559,6 +569,10 @@ impl<T> CudaArray<T> {
         self.memory.view(self.memory.pointer(), 1)
     }
 
+    pub(crate) fn whole_shape(&self) -> &ArrayShape {
+        &self.shape
+    }
+
     pub(crate) fn extents(&self) -> &[usize] {
         self.shape.extents()
     }
@@ -597,6 +611,7 @@ impl<T> CudaArray<T> {
             return Ok(*object);
         }
         let _current = enter(self.memory.stream())?;
+        let _relaxed = RelaxedCapture::enter();
         let resource = resource(handle(self.memory.pointer()));
         let mut object = 0;
         // SAFETY: the descriptions are whole, and of an array that outlives the object; its context is current.

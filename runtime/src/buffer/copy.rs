@@ -22,6 +22,7 @@ use crate::{
     arg::KernelArg,
     awaiting::{After, after},
     error::{BufferError, BufferErrorKind},
+    relaxed::RelaxedCapture,
 };
 
 impl<T> BufferSlice<'_, T> {
@@ -291,6 +292,8 @@ pub(super) fn enqueue(
 /// Waits for all that is enqueued on the stream, which may use what the caller has borrowed.
 pub(super) fn finish(stream: &CudaStream) -> Result<(), BufferError> {
     let _current = enter(stream)?;
+    // Else a capture of another stream by this thread would be waited for, in vain.
+    let _relaxed = RelaxedCapture::enter();
     loop {
         // SAFETY: the stream is alive and its context current.
         let finished = unsafe { sys::cuStreamSynchronize(stream.cu_stream()) }.result();

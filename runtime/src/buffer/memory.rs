@@ -21,6 +21,7 @@ use crate::{
     driver::DriverCode,
     error::{BufferError, BufferErrorKind},
     event::Event,
+    relaxed::RelaxedCapture,
 };
 
 #[derive(Debug)]
@@ -51,6 +52,8 @@ impl Memory {
         limbo::retry();
         let context = stream.context();
         let _current = enter(stream)?;
+        // A capture of another stream depends on no memory that comes or goes.
+        let _relaxed = RelaxedCapture::enter();
         if is_capturing(stream.cu_stream())? {
             return Err(BufferErrorKind::Capturing.into());
         }
@@ -266,6 +269,7 @@ impl Memory {
             _ => self.home.clone(),
         };
         let _current = enter(&self.stream)?;
+        let _relaxed = RelaxedCapture::enter();
         let raw = self.order_into(&target)?;
         if let Some(objects) = &self.objects {
             // SAFETY: the stream is held and its context current.

@@ -29,6 +29,11 @@ pub trait Purpose {
     ///
     /// As for [`admits`](Purpose::admits).
     fn note(&self, span: &Span, writes: bool) -> Result<bool, Self::Stop>;
+
+    /// Whether memory that begins there was noted already.
+    fn has_noted(&self, _start: u64) -> bool {
+        false
+    }
 }
 
 /// For a launch: nothing is done.
@@ -88,6 +93,10 @@ impl Purpose for Noting<'_> {
             writes,
         });
         Ok(true)
+    }
+
+    fn has_noted(&self, start: u64) -> bool {
+        self.0.borrow().iter().any(|noted| noted.start == start)
     }
 }
 

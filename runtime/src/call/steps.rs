@@ -216,6 +216,11 @@ impl<'a, P: Purpose> Call<'a, P> {
         Ok(span)
     }
 
+    /// Whether memory that begins there was described already, for a node whose arguments are not as before.
+    pub(crate) fn has_noted(&self, start: u64) -> bool {
+        self.purpose.has_noted(start)
+    }
+
     #[inline(always)]
     fn note(&self, span: &Span, writes: bool) -> Result<(), P::Stop> {
         if self.purpose.note(span, writes)? && !span.exclusive {

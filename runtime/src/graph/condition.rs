@@ -11,7 +11,7 @@ use cudarc::driver::{
     CudaContext, CudaStream,
     sys::{CUcontext, CUgraph, CUgraphExec, CUgraphNode},
 };
-use gridcall_view::{Place, View};
+use gridcall_view::{Place, View, ViewError};
 
 use super::{
     Graph, Inner, Node,
@@ -170,6 +170,13 @@ impl<P: Purpose> Call<'_, P> {
         let view = View::new(access.start, 1, place).tracked_by(tracker(condition.graph));
         // A launch that is made while the arguments of a node are looked at is none of that node.
         self.check_place(index, 1, &view)?;
+        // One that a node takes twice is never as before: its accesses conflict.
+        if self.has_noted(access.start) {
+            let error = ViewError::other(
+                "an earlier parameter is the same condition, which two threads could then set at the same time; make one for each",
+            );
+            return Err(self.view_error(index, error).into());
+        }
         self.reaching::<u8>(access.start, 1, &view.exclusive(), true)?;
         Ok(condition.handle)
     }

@@ -265,12 +265,17 @@ impl GraphExec<'_> {
             let node = node.index;
             return Err(GraphErrorKind::Unordered { node, other }.into());
         }
-        if len > 0 {
-            let _one = inner.one_at_a_time();
-            set(inner, exec, inner.nodes[node.index].raw)?;
+        // A node that could not be turned off still does what it did, with what it used.
+        if len == 0 {
+            inner.enable(exec, node.index, false)?;
+            inner.order.set_accesses(node.index, accesses);
+            return Ok(());
         }
+        let one = inner.one_at_a_time();
+        set(inner, exec, inner.nodes[node.index].raw)?;
+        drop(one);
         inner.order.set_accesses(node.index, accesses);
-        inner.enable(exec, node.index, len > 0)
+        inner.enable(exec, node.index, true)
     }
 }
 

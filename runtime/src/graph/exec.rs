@@ -263,12 +263,18 @@ impl<'a> GraphExec<'a> {
             let call = "cuGraphExecKernelNodeSetParams";
             done.map_err(|code| not_added(kernel, dims, attributes, call, code))?;
         }
-        if others {
-            inner.order.set_accesses(node, accesses);
-        }
-        if enabled != inner.nodes[node].enabled {
+        let changes = enabled != inner.nodes[node].enabled;
+        // A node that could not be turned off still does what it did, with what it used.
+        if changes && !enabled {
             let _current = enter(&inner.context)?;
-            inner.enable(self.enqueuing.raw, node, enabled)?;
+            inner.enable(self.enqueuing.raw, node, false)?;
+        }
+        if others {
+            inner.order.set_accesses(node, inner.noted.get_mut());
+        }
+        if changes && enabled {
+            let _current = enter(&inner.context)?;
+            inner.enable(self.enqueuing.raw, node, true)?;
         }
         drop(current);
         Ok(())

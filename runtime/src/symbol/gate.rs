@@ -20,13 +20,14 @@ pub(super) struct Gate {
     freed: Condvar,
     /// The thread that is within, or 0.
     owner: AtomicUsize,
+    /// How often it has entered: what it entered first it may leave first, and is within until the last.
+    depth: AtomicUsize,
 }
 
 /// Within the gate, until dropped. Stays on its thread.
 #[derive(Debug)]
 pub(super) struct Entered {
-    /// None if the thread was within already.
-    gate: Option<Arc<Gate>>,
+    gate: Arc<Gate>,
     thread: std::marker::PhantomData<*mut ()>,
 }
 
@@ -40,9 +41,7 @@ impl Gate {
 
     pub(super) fn enter(self: &Arc<Gate>) -> Entered {
         let thread = thread_number();
-        let gate = if self.owner.load(Relaxed) == thread {
-            None
-        } else {
+        if self.owner.load(Relaxed) != thread {
             let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
             while *taken {
                 let waited = self.freed.wait(taken);
@@ -50,10 +49,10 @@ impl Gate {
             }
             *taken = true;
             self.owner.store(thread, Relaxed);
-            Some(self.clone())
-        };
+        }
+        self.depth.fetch_add(1, Relaxed);
         Entered {
-            gate,
+            gate: self.clone(),
             thread: std::marker::PhantomData,
         }
     }
@@ -61,7 +60,8 @@ impl Gate {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        if let Some(gate) = &self.gate {
+        let gate = &self.gate;
+        if gate.depth.fetch_sub(1, Relaxed) == 1 {
             gate.owner.store(0, Relaxed);
             *gate.taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
             gate.freed.notify_one();
@@ -98,6 +98,16 @@ mod tests {
                 });
             }
         });
+        assert!(!*gate.taken.lock().unwrap());
+    }
+
+    #[test]
+    fn a_thread_is_within_until_it_has_left_as_often_as_it_entered() {
+        let gate = Gate::of(usize::MAX - 1);
+        let (first, second) = (gate.enter(), gate.enter());
+        drop(first);
+        assert!(*gate.taken.lock().unwrap());
+        drop(second);
         assert!(!*gate.taken.lock().unwrap());
     }
 

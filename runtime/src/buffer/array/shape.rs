@@ -137,6 +137,18 @@ impl ArrayShape {
         self.surface
     }
 
+    /// Whether it is of layers, also of cubemaps.
+    #[must_use]
+    pub const fn is_layered(&self) -> bool {
+        matches!(self.kind, Kind::Layered | Kind::LayeredCubemap)
+    }
+
+    /// Whether it is a cubemap, or layers of such.
+    #[must_use]
+    pub const fn is_cubemap(&self) -> bool {
+        matches!(self.kind, Kind::Cubemap | Kind::LayeredCubemap)
+    }
+
     /// The extents, outermost first, layers and faces among them.
     #[must_use]
     pub fn extents(&self) -> &[usize] {
