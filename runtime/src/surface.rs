@@ -15,7 +15,9 @@ use crate::{
 ///
 /// The kernel is declared with `Surface<T>` and reads with `surf2Dread<T>` and its kin, whose coordinate along a
 /// row counts bytes. A contract may speak of `surface.len()`, `surface.rank()` and `surface.extent(0)`, counted as in
-/// the array's shape. A launch that takes it is a use of the array: in order, and kept from being destroyed.
+/// the array's shape, and should say what kind of array the kernel is written for: layers and cubemaps have a rank as
+/// others have, and a device reads zeros or writes nothing where the kind is another; `surface.is_layered()` and
+/// `surface.is_cubemap()` tell. A launch that takes it is a use of the array: in order, and kept from being destroyed.
 ///
 /// ```no_run
 /// use gridcall::{ArrayShape, CudaArray, Surface, cover, kernel};
@@ -23,7 +25,7 @@ use crate::{
 /// #[kernel(ptx = "../kernels/array.ptx")]
 /// unsafe extern "C" {
 ///     /// `out[i]` ← element i of row `row`, as a surface
-///     #[requires(image.rank() == 2, row < image.extent(0), n <= image.extent(1), out.len() >= n)]
+///     #[requires(image.rank() == 2, !image.is_layered(), row < image.extent(0), n <= image.extent(1), out.len() >= n)]
 ///     safe fn read_row(image: Surface<f32>, out: &mut [f32], row: u32, n: u32);
 /// }
 ///
@@ -52,7 +54,7 @@ pub struct Surface<'a, T> {
 /// #[kernel(ptx = "../kernels/array.ptx")]
 /// unsafe extern "C" {
 ///     /// `image[y][x]` ← `a·x + b·y`
-///     #[requires(width == image.extent(1), height == image.extent(0))]
+///     #[requires(image.rank() == 2, !image.is_layered(), width == image.extent(1), height == image.extent(0))]
 ///     safe fn ramp(image: SurfaceMut<f32>, width: u32, height: u32, a: f32, b: f32);
 /// }
 ///

@@ -11,11 +11,11 @@ use crate::support::LONG;
 
 #[kernel(ptx = "../kernels/array.ptx", cuda = "../kernels/array.cu")]
 unsafe extern "C" {
-    #[requires(image.rank() == 2, width == image.extent(1), height == image.extent(0))]
+    #[requires(image.rank() == 2, !image.is_layered(), width == image.extent(1), height == image.extent(0))]
     safe fn ramp(image: SurfaceMut<f32>, width: u32, height: u32, a: f32, b: f32);
-    #[requires(image.rank() == 2, width == image.extent(1), height == image.extent(0))]
+    #[requires(image.rank() == 2, !image.is_layered(), width == image.extent(1), height == image.extent(0))]
     safe fn late_ramp(image: SurfaceMut<f32>, width: u32, height: u32, a: f32, b: f32, cycles: i64);
-    #[requires(image.rank() == 2, out.len() >= n)]
+    #[requires(image.rank() == 2, !image.is_layered(), out.len() >= n)]
     safe fn read_row(image: Surface<f32>, out: &mut [f32], row: u32, n: u32);
     #[requires(width == from.extent(2), height == from.extent(1), depth == from.extent(0))]
     #[requires(width == to.extent(2), height == to.extent(1), depth == to.extent(0))]
@@ -26,15 +26,15 @@ unsafe extern "C" {
         height: u32,
         depth: u32,
     );
-    #[requires(layers.rank() == 2, layer < layers.extent(0), width <= layers.extent(1))]
+    #[requires(layers.rank() == 2, layers.is_layered(), layer < layers.extent(0), width <= layers.extent(1))]
     safe fn add_to_layer(layers: SurfaceMut<u32>, layer: u32, width: u32, by: u32);
-    #[requires(image.rank() == 2, x.len() >= n, y.len() >= n, out.len() >= n)]
+    #[requires(image.rank() == 2, !image.is_layered(), x.len() >= n, y.len() >= n, out.len() >= n)]
     safe fn sample(image: Texture<f32>, x: &[f32], y: &[f32], out: &mut [f32], n: u32);
     #[requires(line.rank() == 1, x.len() >= n, out.len() >= n)]
     safe fn sample_line(line: Texture<f32>, x: &[f32], out: &mut [f32], n: u32);
-    #[requires(volume.rank() == 3, at.len() >= 3 * n, out.len() >= n)]
+    #[requires(volume.rank() == 3, !volume.is_layered(), !volume.is_cubemap(), at.len() >= 3 * n, out.len() >= n)]
     safe fn sample_volume(volume: Texture<f32>, at: &[f32], out: &mut [f32], n: u32);
-    #[requires(layers.rank() == 3, x.len() >= n, y.len() >= n, out.len() >= n)]
+    #[requires(layers.rank() == 3, layers.is_layered(), x.len() >= n, y.len() >= n, out.len() >= n)]
     safe fn sample_layer(
         layers: Texture<f32>,
         x: &[f32],
@@ -483,4 +483,23 @@ fn another_context_and_another_contract_are_refused() {
     let mut out = stream.alloc_zeros::<f32>(1).unwrap();
     let error = sample_line(&stream, cover(1), &texture, &x, &mut out, 1).unwrap_err();
     assert!(error.to_string().contains("line.rank() == 1"), "{error}");
+    // Layers have as many extents as an array of one dimension more.
+    let shape = ArrayShape::layered([4, 8]).with_surface();
+    let mut layers = CudaArray::<f32>::zeroed(&stream, shape).unwrap();
+    let error = ramp(
+        &stream,
+        cover((8, 4)),
+        &mut layers.surface_mut().unwrap(),
+        8,
+        4,
+        1.0,
+        1.0,
+    )
+    .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("the shape of image is [4, 8] of layers"),
+        "{error}"
+    );
 }

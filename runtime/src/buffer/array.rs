@@ -44,10 +44,10 @@ use crate::{
 /// #[kernel(ptx = "../kernels/array.ptx")]
 /// unsafe extern "C" {
 ///     /// `image[y][x]` ← `a·x + b·y`, as a surface
-///     #[requires(width == image.extent(1), height == image.extent(0))]
+///     #[requires(image.rank() == 2, !image.is_layered(), width == image.extent(1), height == image.extent(0))]
 ///     safe fn ramp(image: SurfaceMut<f32>, width: u32, height: u32, a: f32, b: f32);
 ///     /// `out[i]` ← the image at (x[i], y[i])
-///     #[requires(image.rank() == 2, x.len() >= n, y.len() >= n, out.len() >= n)]
+///     #[requires(image.rank() == 2, !image.is_layered(), x.len() >= n, y.len() >= n, out.len() >= n)]
 ///     safe fn sample(image: Texture<f32>, x: &[f32], y: &[f32], out: &mut [f32], n: u32);
 /// }
 ///
