@@ -78,7 +78,7 @@ fn of_all_files(symbol: &str) -> String {
         let length = length.parse().unwrap_or(usize::MAX);
         match name.get(..length) {
             Some(part) if part.starts_with("_INTERNAL_") || part.starts_with("_GLOBAL__N_") => {}
-            Some(part) => plain.push_str(part),
+            Some(_) => plain.push_str(&number[..digits + length]),
             // No name that a compiler made.
             None => {
                 plain.push_str(number);
@@ -102,6 +102,7 @@ mod tests {
         assert_eq!(of_all_files(one), of_all_files(other));
         assert_ne!(of_all_files(one), of_all_files("_ZN1m6hiddenE"));
         assert_ne!(of_all_files("_ZN1a1xE"), of_all_files("_ZN1b1xE"));
+        assert_ne!(of_all_files("_ZN1a2bcE"), of_all_files("_ZN2ab1cE"));
         assert_eq!(of_all_files("taps"), "taps");
         assert_ne!(of_all_files("taps5"), of_all_files("taps6"));
         assert_eq!(

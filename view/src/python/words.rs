@@ -32,12 +32,12 @@ pub(super) unsafe fn half_at(object: *const u32, index: usize) -> u32 {
     unsafe { half.read_volatile() }
 }
 
-/// Whether a lock of Python's keeps others from replacing what is looked at.
+/// Whether a lock of Python's keeps others from replacing what is looked at, at any time: an interpreter that can do
+/// without turns it on and off as modules are loaded.
 pub(super) fn is_locked(py: Python<'_>) -> PyResult<bool> {
-    match py.import("sys")?.getattr_opt("_is_gil_enabled")? {
-        Some(is_enabled) => is_enabled.call0()?.is_truthy(),
-        None => Ok(true),
-    }
+    let build = py.import("sysconfig")?;
+    let unlocked = build.call_method1("get_config_var", ("Py_GIL_DISABLED",))?;
+    Ok(!unlocked.is_truthy()?)
 }
 
 /// The one item, if there is exactly one.
