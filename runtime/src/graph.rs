@@ -430,7 +430,8 @@ impl<'a> Graph<'a> {
             let bytes = params.as_mut();
             let refused = |call, code| not_added(&kernel, dims, &attributes, call, code);
             with_block(&kernel, packed, bytes, |params, extra| {
-                let params = node_params(&kernel, shown, params, extra);
+                let grid = kernel.needs.grid_of_driver(shown.grid.into());
+                let params = node_params(&kernel, grid, shown, params, extra);
                 // SAFETY: `node` takes the answer; the graph and `after` are the driver's own; the
                 // arguments have been checked, and are copied by the driver.
                 unsafe {
@@ -665,16 +666,18 @@ fn not_empty(kernel: &Loaded, dims: Dims, attributes: &Attributes<'static>) -> D
     Dims { grid, ..dims }
 }
 
+/// `grid` is counted as the driver does.
 #[inline(always)]
 fn node_params(
     kernel: &Loaded,
+    grid: [u32; 3],
     dims: Dims,
     params: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> KernelNodeParams {
     KernelNodeParams {
         function: kernel.function,
-        grid: kernel.needs.grid_of_driver(dims.grid.into()),
+        grid,
         block: dims.block.into(),
         shared_mem_bytes: dims.shared_mem_bytes,
         params,

@@ -204,7 +204,8 @@ impl<'a> GraphExec<'a> {
             Err(Stop::Error(error)) => return Err(error.into()),
         };
         let code = with_block(kernel, kernel.packed, params.as_mut(), |params, extra| {
-            let params = node_params(kernel, dims, params, extra);
+            // A kernel of which the driver counts clusters has attributes.
+            let params = node_params(kernel, dims.grid.into(), dims, params, extra);
             let set_params = inner.functions.exec_kernel_node_set_params;
             // SAFETY: the node is one of the graph that `exec` was made from, and launches this kernel;
             // the arguments have been checked, and are copied by the driver.
@@ -247,7 +248,8 @@ impl<'a> GraphExec<'a> {
             let (packed, bytes) = (attributes.take_packed(kernel), params.as_mut());
             let mut set = || {
                 with_block(kernel, packed, bytes, |params, extra| {
-                    let params = node_params(kernel, dims, params, extra);
+                    let grid = kernel.needs.grid_of_driver(dims.grid.into());
+                    let params = node_params(kernel, grid, dims, params, extra);
                     // SAFETY: the node is one of the graph that `exec` was made from, and launches
                     // this kernel; the arguments have been checked, and are copied by the driver.
                     unsafe { (functions.exec_kernel_node_set_params)(exec, raw, &raw const params) }
