@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use gridcall::{
     AddressMode, ArrayErrorKind, ArrayShape, Buffer, CudaArray, FilterMode, Float4, Sampler,
-    Shaped, Texture, UChar4, cover, cudarc::driver::CudaStream, kernel,
+    Shaped, Texture, UChar4, cover,
+    cudarc::driver::{CudaStream, sys},
+    kernel,
 };
 
-use crate::support::LONG;
+use crate::{kernels::saxpy, support::LONG};
 
 #[kernel(ptx = "../kernels/array.ptx", cuda = "../kernels/array.cu")]
 unsafe extern "C" {
@@ -502,4 +504,53 @@ fn another_context_and_another_contract_are_refused() {
             .contains("the shape of image is [4, 8] of layers"),
         "{error}"
     );
+}
+
+#[test]
+fn a_copy_that_a_capture_refuses_leaves_the_other_array_alone() {
+    let device = device!(alone);
+    let stream = device.default_stream();
+    let (captured, other) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+    let one = stream.clone_htod(&[1.0_f32; 4]).unwrap();
+    let mut x = stream.clone_htod(&[1.0_f32; 4]).unwrap();
+    let mut array = CudaArray::<f32>::zeroed(&stream, [4]).unwrap();
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    captured.begin_capture(mode).unwrap();
+    for error in [
+        array.copy_from(&captured, &x).unwrap_err(),
+        array.copy_to(&captured, &mut x).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("is being captured"), "{error}");
+    }
+    // Had the capture taken a use of the array, this launch would wait for it, and be part of it.
+    saxpy(&other, cover(4), 4, 10.0, &one, &mut x).unwrap();
+    let flags = sys::CUgraphInstantiate_flags(0);
+    captured.end_capture(flags).unwrap();
+    assert_eq!(stream.clone_dtoh(&x).unwrap(), [11.0; 4]);
+}
+
+#[test]
+fn arrays_and_buffers_come_and_go_beside_a_capture() {
+    let device = device!(alone);
+    let stream = device.default_stream();
+    let captured = device.new_stream().unwrap();
+    let array = CudaArray::from_slice(&stream, [4], &[1.0_f32, 2.0, 3.0, 4.0]).unwrap();
+    let buffer = Buffer::from_slice(&stream, &[5_u32, 6]).unwrap();
+    let modes = [
+        sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+        sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+    ];
+    for mode in modes {
+        captured.begin_capture(mode).unwrap();
+        assert_eq!(array.to_vec().unwrap(), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(buffer.to_vec().unwrap(), [5, 6]);
+        let another = CudaArray::<f32>::zeroed(&stream, [8]).unwrap();
+        another.texture(Sampler::new()).unwrap();
+        drop(another);
+        drop(Buffer::<u32>::zeroed(&stream, 8).unwrap());
+        // The capture lives.
+        let flags = sys::CUgraphInstantiate_flags(0);
+        captured.end_capture(flags).unwrap();
+    }
+    device.check_err().unwrap();
 }

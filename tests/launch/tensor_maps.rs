@@ -307,6 +307,12 @@ fn images_that_cannot_be_mapped() {
         "the box of pixels begins at -200 and ends at 0 along dimension 1, and -128 to 127 are possible"
     );
     let mut shaped = Shaped::new(&mut array, IMAGES);
+    let error = TensorMapMut::im2col(&mut shaped, Im2col::new(16, 8).upper([0, 1])).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the kernel writes to it, and the box of pixels ends at [0, 1]: a device writes no further than to the last \
+         pixel; take nothing above 0"
+    );
     let error = TensorMapMut::im2col(&mut shaped, Im2col::new(16, 8).lower([-1, 0])).unwrap_err();
     assert!(
         error
