@@ -1,11 +1,12 @@
 //! Nodes that run bodies, as kernels decide. Each test has the device alone: a driver of CUDA 13.0 was seen to crash where
 //! other threads build and launch other graphs at the same time.
 
-use std::thread;
+use std::{sync::Arc, thread};
 
 use gridcall::{
     Buffer, Graph, GraphError, GraphErrorKind, GraphExec, GraphSliceMut, cover,
-    cudarc::driver::sys, kernel,
+    cudarc::driver::{CudaContext, sys},
+    kernel,
 };
 
 use crate::kernels::{fill, scale, slow_add};
@@ -786,4 +787,24 @@ fn many_graphs_are_launched_at_once() {
             });
         }
     });
+}
+
+#[test]
+fn a_context_is_let_go_with_its_last_graph() {
+    let others = device!(alone);
+    let device = CudaContext::new(others.ordinal()).unwrap();
+    let held = Arc::downgrade(&device);
+    for _ in 0..2 {
+        let stream = device.new_stream().unwrap();
+        let mut graph = Graph::new(&device).unwrap();
+        let condition = graph.condition(1).unwrap();
+        let y = zeros!(device, graph, u32, 1);
+        graph.if_(condition, |body| body.fill(y, 7)).unwrap();
+        let mut graph = graph.instantiate().unwrap();
+        graph.launch(&stream).unwrap();
+        assert_eq!(graph.slice(y).unwrap().to_vec().unwrap(), [7]);
+        stream.synchronize().unwrap();
+    }
+    drop(device);
+    assert!(held.upgrade().is_none());
 }

@@ -611,8 +611,9 @@ impl Drop for Building<'_, '_> {
 /// and launch them, also by the driver's functions alone.
 #[derive(Debug)]
 pub(super) struct OneAtATime {
-    /// For each context, the end of the last such graph. It keeps the context from being destroyed.
-    last: Vec<Event>,
+    /// For each context that has such graphs, the end of the last one. Each graph holds its context's, which is
+    /// let go of, and the context with it, when there are none and the last one has ended.
+    last: Vec<Arc<Event>>,
 }
 
 fn one_at_a_time() -> MutexGuard<'static, OneAtATime> {
@@ -622,19 +623,25 @@ fn one_at_a_time() -> MutexGuard<'static, OneAtATime> {
 
 impl OneAtATime {
     /// Where the end of a graph of this context is noted.
-    fn last(&mut self, context: &Arc<CudaContext>) -> Result<&Event, GraphError> {
+    pub(super) fn last(&mut self, context: &Arc<CudaContext>) -> Result<Arc<Event>, GraphError> {
         let raw = context.cu_ctx();
-        let known = self.last.iter().position(|last| last.context() == raw);
-        let place = match known {
-            Some(place) => place,
-            None => {
-                let event =
-                    Event::new(context).map_err(|error| failed("cuEventCreate", error.into()))?;
-                self.last.push(event);
-                self.last.len() - 1
-            }
-        };
-        Ok(&self.last[place])
+        if let Some(last) = self.last.iter().find(|last| last.context() == raw) {
+            return Ok(last.clone());
+        }
+        self.forget_ended();
+        let event = Event::new(context).map_err(|error| failed("cuEventCreate", error.into()))?;
+        let event = Arc::new(event);
+        self.last.push(event.clone());
+        Ok(event)
+    }
+
+    /// Forgets the contexts whose graphs are gone and have ended.
+    pub(super) fn forget_ended(&mut self) {
+        self.last.retain(|last| {
+            let is_held = Arc::strong_count(last) > 1;
+            // After an error nothing runs any more.
+            is_held || last.is_recorded() && matches!(last.is_done(), Ok(false))
+        });
     }
 }
 

@@ -25,6 +25,7 @@ use crate::{
     call::{Stop, check_again, has_attributes},
     current::Current,
     driver::{Driver, DriverCode, driver},
+    event::Event,
     kernel::{Arguments, Declared, Safe},
     launch::Launch,
     params::with_block,
@@ -39,6 +40,8 @@ pub struct GraphExec<'a> {
     /// not known.
     settled_on: Cell<usize>,
     driver: &'static Driver,
+    /// What a graph with conditions is launched after.
+    after: Option<Arc<Event>>,
     /// Dropped after the graph is destroyed.
     pub(super) inner: Inner<'a>,
 }
@@ -57,7 +60,11 @@ impl<'a> GraphExec<'a> {
         let driver = driver()?;
         let _current = enter(&inner.context)?;
         let mut raw = ptr::null_mut();
-        let one = inner.one_at_a_time();
+        let mut one = inner.one_at_a_time();
+        let after = match &mut one {
+            Some(one) => Some(one.last(&inner.context)?),
+            None => None,
+        };
         // SAFETY: `raw` takes the answer; the graph is the driver's own; 0 asks for nothing special.
         unsafe { (inner.functions.instantiate)(&raw mut raw, inner.raw, 0) }
             .result()
@@ -74,6 +81,7 @@ impl<'a> GraphExec<'a> {
             is_capturing: driver.stream_is_capturing,
             settled_on: Cell::new(NOWHERE),
             driver,
+            after,
             inner,
         };
         for node in exec.inner.nodes.iter().filter(|node| !node.enabled) {
@@ -630,10 +638,14 @@ impl Drop for GraphExec<'_> {
         let Ok(_current) = enter(&self.inner.context) else {
             return;
         };
-        let _one = self.inner.one_at_a_time();
+        let one = self.inner.one_at_a_time();
         // One that runs is destroyed after it, by the driver. A failure leaks it.
         // SAFETY: the graph is this one's, and nobody else has it.
         let _ = unsafe { (self.inner.functions.exec_destroy)(self.enqueuing.raw) };
+        if let Some(mut one) = one {
+            self.after = None;
+            one.forget_ended();
+        }
     }
 }
 
