@@ -1,5 +1,7 @@
 //! How many blocks of how many threads: what a caller says, and what it becomes for one kernel.
 
+use std::fmt;
+
 use cudarc::driver::{CudaEvent, LaunchConfig};
 
 use crate::{
@@ -435,6 +437,18 @@ impl From<LaunchConfig> for Launch<'_> {
 impl<G: Into<Grid>, B: Into<Block>> From<(G, B)> for Launch<'_> {
     fn from((grid, block): (G, B)) -> Self {
         Launch::new(grid, block)
+    }
+}
+
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}, {}, {})", self.x, self.y, self.z)
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}, {}, {})", self.x, self.y, self.z)
     }
 }
 

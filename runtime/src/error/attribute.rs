@@ -1,0 +1,193 @@
+//! An attribute of a launch that is not possible.
+
+use super::Axis;
+use crate::{
+    attributes::Cluster,
+    driver::DriverCode,
+    launch::{Block, Grid},
+};
+
+/// Why a launch attribute is not possible.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AttributeError {
+    /// The device is not capable of it.
+    #[error(
+        "the launch asks for {attribute}, which needs compute capability {}.{}; this device has {}.{}",
+        needed.0, needed.1, capability.0, capability.1
+    )]
+    Capability {
+        /// What was asked for.
+        attribute: &'static str,
+        /// The compute capability that it needs.
+        needed: (u32, u32),
+        /// The device's.
+        capability: (u32, u32),
+    },
+    /// The driver has no function for launches with attributes.
+    #[error("the CUDA driver is too old for launch attributes: it has no `{function}`; update it")]
+    OldDriver {
+        /// The function that is missing.
+        function: &'static str,
+    },
+    /// What was asked for is between launches of a stream, and the launch is a node of a graph.
+    #[error(
+        "the launch asks for {attribute}, which a node of a graph cannot have: nodes run when those before them have ended; leave it out, or launch the kernel on a stream"
+    )]
+    OfNode {
+        /// What was asked for.
+        attribute: &'static str,
+    },
+    /// A node of a graph was to be updated with other attributes than it has.
+    #[error(
+        "the node has {node}, the update asks for {asked}; a node keeps its attributes: ask for the same, or build the graph anew"
+    )]
+    OfUpdate {
+        /// The node's attributes.
+        node: String,
+        /// Those of the update.
+        asked: String,
+    },
+    /// A safe launch may begin early, and the kernel would not wait.
+    #[error(
+        "the launch asks for programmatic stream serialization, but the kernel's code has no `griddepcontrol.wait` that is known, so it could run before what it reads is written; call cudaGridDependencySynchronize() in the kernel, or declare it `unsafe fn`"
+    )]
+    NeverWaits,
+    /// An event belongs to another context.
+    #[error(
+        "the {event} event belongs to another context than the stream, of device {device}; make it with `stream.context().new_event(None)`"
+    )]
+    OtherContext {
+        /// Which of the two kinds of event.
+        event: &'static str,
+        /// The event's device.
+        device: usize,
+    },
+    /// The priority is none of the device's.
+    #[error("priority {asked} is not between {least}, the least, and {greatest}, the greatest")]
+    Priority {
+        /// The priority asked for.
+        asked: i32,
+        /// The least, which is the highest number.
+        least: i32,
+        /// The greatest.
+        greatest: i32,
+    },
+    /// A cluster has no blocks.
+    #[error("cluster.{axis} is 0")]
+    ZeroCluster {
+        /// The axis.
+        axis: Axis,
+    },
+    /// The kernel is made for other clusters.
+    #[error("the launch asks for clusters of {asked}, the kernel {} {fixed}", if *by_ptx { "is compiled for (.reqnctapercluster)" } else { "declares #[cluster] as" })]
+    OtherCluster {
+        /// The cluster asked for.
+        asked: Cluster,
+        /// The kernel's.
+        fixed: Cluster,
+        /// Whether the PTX fixes it, not the declaration.
+        by_ptx: bool,
+    },
+    /// The kernel must be launched in clusters, and nobody says of which size.
+    #[error(
+        "the kernel is compiled to be launched in clusters (.explicitcluster) of a size that it does not say; add `.cluster(..)` to the launch, or declare #[cluster(..)]"
+    )]
+    NoCluster,
+    /// More blocks in a cluster than any device runs.
+    #[error("a cluster of {cluster} has {} blocks, a device runs at most 16", cluster.blocks())]
+    ClusterTooLarge {
+        /// The cluster asked for.
+        cluster: Cluster,
+    },
+    /// More blocks in a cluster than the kernel was compiled for.
+    #[error("a cluster of {cluster} has {} blocks, the kernel is compiled for at most {limit} (.maxclusterrank)", cluster.blocks())]
+    ClusterTooLargeForKernel {
+        /// The cluster asked for.
+        cluster: Cluster,
+        /// The kernel's limit.
+        limit: u32,
+    },
+    /// The driver refused to allow clusters of more than 8 blocks.
+    #[error("cannot opt in to clusters of {} blocks, as 8 are portable: {code}", cluster.blocks())]
+    LargeCluster {
+        /// The cluster asked for.
+        cluster: Cluster,
+        /// The driver's answer.
+        code: DriverCode,
+    },
+    /// The grid is not of whole clusters.
+    #[error(
+        "a grid of {grid} is not of whole clusters of {cluster}; make each axis a multiple, or use `cover`, which does"
+    )]
+    NotOfClusters {
+        /// The grid.
+        grid: Grid,
+        /// The cluster.
+        cluster: Cluster,
+    },
+    /// A cluster has several blocks along an axis that the launch does not cover.
+    #[error(
+        "a cluster of {cluster} has several blocks along {axis}, which the launch does not cover: they would run the same threads again; cover an extent along {axis} too, or give the grid by `Launch::new`"
+    )]
+    ClusterNotCovered {
+        /// The cluster.
+        cluster: Cluster,
+        /// The first such axis.
+        axis: Axis,
+    },
+    /// The device cannot run one cluster.
+    #[error(
+        "no cluster of {cluster} blocks of {} threads and {shared_mem_bytes} bytes of dynamic shared memory fits this device; make the cluster, the block or shared memory smaller",
+        block.threads()
+    )]
+    ClusterDoesNotFit {
+        /// The cluster.
+        cluster: Cluster,
+        /// The block.
+        block: Block,
+        /// Dynamic shared memory of a block in bytes.
+        shared_mem_bytes: u32,
+    },
+    /// The device does not run cooperative grids.
+    #[error("the launch is cooperative, which this device does not support")]
+    NoCooperative,
+    /// A cooperative grid of more blocks than run at a time.
+    #[error("{}", cooperative(*grid, *block, *shared_mem_bytes, *cluster, *resident, *multiprocessors))]
+    CooperativeTooLarge {
+        /// The grid.
+        grid: Grid,
+        /// The block.
+        block: Block,
+        /// Dynamic shared memory of a block in bytes.
+        shared_mem_bytes: u32,
+        /// The cluster, if there is one of several blocks.
+        cluster: Option<Cluster>,
+        /// The blocks that the device runs at a time.
+        resident: u32,
+        /// The device's multiprocessors.
+        multiprocessors: u32,
+    },
+}
+
+fn cooperative(
+    grid: Grid,
+    block: Block,
+    shared_mem_bytes: u32,
+    cluster: Option<Cluster>,
+    resident: u32,
+    multiprocessors: u32,
+) -> String {
+    let blocks = grid.blocks();
+    let threads = block.threads();
+    let clusters = match cluster {
+        Some(cluster) => format!(", in clusters of {cluster}"),
+        None => format!(
+            ": {} on each of {multiprocessors} multiprocessors",
+            resident / multiprocessors.max(1)
+        ),
+    };
+    format!(
+        "a cooperative grid of {blocks} blocks cannot run at a time; with {threads} threads and {shared_mem_bytes} bytes of dynamic shared memory a block this device runs {resident}{clusters}; launch at most so many, and let each do more"
+    )
+}
