@@ -134,6 +134,14 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
+    /// Point by point, clamped.
+    pub(crate) fn clamping() -> Sampler {
+        Sampler {
+            address: 1,
+            ..Sampler::default()
+        }
+    }
+
     pub(crate) fn descriptor(&self) -> sys::CUDA_TEXTURE_DESC {
         let mut descriptor: sys::CUDA_TEXTURE_DESC = zeroed();
         descriptor.addressMode = [match self.address {
@@ -280,6 +288,10 @@ impl Lab {
         }
     }
 
+    pub(crate) fn surface(&self, array: sys::CUarray) -> u64 {
+        self.try_surface(array).unwrap()
+    }
+
     pub(crate) fn memory(&self, content: &[u8]) -> u64 {
         let mut at = 0;
         assert_eq!(cu!(cuMemAlloc_v2(&raw mut at, content.len())), 0);
@@ -388,6 +400,82 @@ impl Lab {
         self.try_rows(body, object, rows, false)
             .unwrap_or_else(|code| panic!("{body}: {code}"))
     }
+
+    /// What `body` reads of an array that holds `content`.
+    pub(crate) fn sample(
+        &mut self,
+        spec: Spec,
+        content: &[u8],
+        sampler: Sampler,
+        body: &str,
+        rows: &[[u32; 8]],
+    ) -> Vec<[u32; 4]> {
+        let array = self.array(spec, content);
+        let given = self.sample_of(&Lab::array_resource(array), sampler, body, rows);
+        drop_array(array);
+        given
+    }
+
+    /// What `body` reads of a texture of `resource`.
+    pub(crate) fn sample_of(
+        &mut self,
+        resource: &sys::CUDA_RESOURCE_DESC,
+        sampler: Sampler,
+        body: &str,
+        rows: &[[u32; 8]],
+    ) -> Vec<[u32; 4]> {
+        let texture = self.try_texture(resource, sampler).unwrap();
+        let given = self.rows(body, texture, rows);
+        drop_texture(texture);
+        given
+    }
+
+    /// What an array that held `content` holds when `body` has written to it by a surface.
+    pub(crate) fn written(
+        &mut self,
+        spec: Spec,
+        content: &[u8],
+        body: &str,
+        rows: &[[u32; 8]],
+        one_by_one: bool,
+    ) -> Vec<u32> {
+        let array = self.array(spec, content);
+        let surface = self.surface(array);
+        self.try_rows(body, surface, rows, one_by_one)
+            .unwrap_or_else(|code| panic!("{body}: {code}"));
+        let held = self.read(spec, array);
+        drop_surface(surface);
+        drop_array(array);
+        words(&held)
+    }
+}
+
+pub(crate) fn drop_array(array: sys::CUarray) {
+    assert_eq!(cu!(cuArrayDestroy(array)), 0);
+}
+
+pub(crate) fn drop_texture(texture: u64) {
+    assert_eq!(cu!(cuTexObjectDestroy(texture)), 0);
+}
+
+pub(crate) fn drop_surface(surface: u64) {
+    assert_eq!(cu!(cuSurfObjectDestroy(surface)), 0);
+}
+
+pub(crate) fn free(at: u64) {
+    assert_eq!(cu!(cuMemFree_v2(at)), 0);
+}
+
+/// Bytes as words, the last one filled up.
+pub(crate) fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes
+        .chunks(4)
+        .map(|chunk| {
+            let mut word = [0; 4];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u32::from_le_bytes(word)
+        })
+        .collect()
 }
 
 fn kernel_text(body: &str) -> String {

@@ -8,10 +8,9 @@
     clippy::cast_possible_wrap,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    clippy::too_many_lines,
     clippy::unused_self,
-    reason = "the values of a test are small, and wanted exactly; cases are a list; what needs a context is \
-              asked of who has one"
+    reason = "the values of a test are small, and wanted exactly; what needs a context is asked of who \
+              has one"
 )]
 
 #[path = "../common/mod.rs"]
@@ -20,11 +19,14 @@ mod common;
 mod cases;
 mod lab;
 
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 pub(crate) use common::cu;
 use gridcall_emulator::Device;
 use lab::Lab;
+
+/// What the names of the cases begin with that end in an error.
+const FAULT: &str = "fault/";
 
 /// What an H200 gave: for each case its name, behind a byte of its length, and words behind their count.
 const GOLDEN: &[u8] = include_bytes!("../data/texture-h200.bin");
@@ -51,6 +53,11 @@ impl Book {
             Entry::Vacant(free) => free.insert(case),
             Entry::Occupied(taken) => panic!("{} twice", taken.key()),
         };
+    }
+
+    /// The names of the cases.
+    fn names(&self) -> BTreeSet<&str> {
+        self.0.keys().map(String::as_str).collect()
     }
 
     fn write(&self) -> Vec<u8> {
@@ -166,6 +173,8 @@ fn all_is_what_an_h200_gave() {
         return;
     }
     let golden = Book::read(GOLDEN);
+    let mut left = golden.names();
+    left.retain(|name| !name.starts_with(FAULT));
     let mut wrong = Vec::new();
     for (_, part) in cases::PARTS {
         let device = Device::fresh().unwrap();
@@ -177,6 +186,9 @@ fn all_is_what_an_h200_gave() {
             .iter()
             .filter_map(|(name, case)| difference(name, case, &golden));
         wrong.extend(differences);
+        for name in book.names() {
+            left.remove(name);
+        }
         assert_eq!(device.leaks(), []);
     }
     assert!(
@@ -185,6 +197,7 @@ fn all_is_what_an_h200_gave() {
         wrong.len(),
         wrong.join("\n")
     );
+    assert_eq!(left, BTreeSet::new(), "an H200 gave more");
 }
 
 /// What a GPU does with mistakes that are stopped here.
@@ -210,6 +223,8 @@ fn a_fault_has_the_code_of_an_h200() {
         return;
     }
     let golden = Book::read(GOLDEN);
+    let mut left = golden.names();
+    left.retain(|name| name.starts_with(FAULT));
     for fault in cases::faults() {
         let device = Device::fresh().unwrap();
         let mut lab = Lab::new(common::ordinal(&device));
@@ -217,12 +232,18 @@ fn a_fault_has_the_code_of_an_h200() {
         cases::fault(&mut lab, &mut book, fault);
         if STRICTER.contains(&fault) {
             assert_eq!(device.reports().len(), 1, "{fault}");
+            // What a GPU gave of it: a code, and what the array held.
+            let code = format!("{FAULT}{fault}");
+            left.remove(code.as_str());
+            left.remove(format!("{code}/array").as_str());
             continue;
         }
         for (name, case) in &book.0 {
             assert_eq!(difference(name, case, &golden), None);
+            left.remove(name.as_str());
         }
     }
+    assert_eq!(left, BTreeSet::new(), "an H200 gave more");
 }
 
 /// A GPU says at most that something went wrong.
