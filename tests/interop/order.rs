@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gridcall::{
     Order, Tensor, cover,
     cudarc::driver::{
-        CudaStream,
+        CudaContext, CudaStream, result,
         sys::{CUgraphInstantiate_flags, CUstreamCaptureMode},
     },
 };
@@ -57,26 +57,55 @@ impl Foreign {
     }
 }
 
+/// Two streams of each manner that one can wait for the other in: the default stream of old and those
+/// made to wait for it need no events.
+fn pairs(device: &Arc<CudaContext>) -> Vec<[Arc<CudaStream>; 2]> {
+    let blocking = || {
+        device.bind_to_thread().unwrap();
+        let stream = result::stream::create(result::stream::StreamKind::Default).unwrap();
+        // SAFETY: the stream is never destroyed.
+        unsafe { device.wrap_borrowed_stream(stream) }
+    };
+    let other = || device.new_stream().unwrap();
+    let legacy = || device.default_stream();
+    let streams = [
+        [other(), other()],
+        [legacy(), blocking()],
+        [legacy(), other()],
+        [blocking(), blocking()],
+        [blocking(), other()],
+    ];
+    let turned = |[one, another]: [Arc<CudaStream>; 2]| [another, one];
+    streams
+        .iter()
+        .cloned()
+        .map(turned)
+        .chain(streams.clone())
+        .collect()
+}
+
 #[test]
 fn a_launch_waits_for_the_owner() {
     let device = device!();
-    let (ours, theirs) = (device.new_stream().unwrap(), device.new_stream().unwrap());
-    let mut out = ours.alloc_zeros::<f32>(LEN).unwrap();
-    let mut x = Foreign::new(&theirs, on);
-    x.work();
-    copy(&ours, cover(N), &x.tensor, &mut out, N).unwrap();
-    assert_eq!(ours.clone_dtoh(&out).unwrap(), [1.0; LEN]);
+    for [ours, theirs] in pairs(&device) {
+        let mut out = ours.alloc_zeros::<f32>(LEN).unwrap();
+        let mut x = Foreign::new(&theirs, on);
+        x.work();
+        copy(&ours, cover(N), &x.tensor, &mut out, N).unwrap();
+        assert_eq!(ours.clone_dtoh(&out).unwrap(), [1.0; LEN]);
+    }
 }
 
 #[test]
 fn the_owner_waits_for_a_launch() {
     let device = device!();
-    let (ours, theirs) = (device.new_stream().unwrap(), device.new_stream().unwrap());
-    let mut out = ours.alloc_zeros::<f32>(LEN).unwrap();
-    let mut x = Foreign::new(&theirs, on);
-    slow_copy(&ours, cover(N), &x.tensor, &mut out, N, LONG).unwrap();
-    slow_add(&theirs, (1, 256), &mut x.own, 1.0, 0).unwrap();
-    assert_eq!(ours.clone_dtoh(&out).unwrap(), [0.0; LEN]);
+    for [ours, theirs] in pairs(&device) {
+        let mut out = ours.alloc_zeros::<f32>(LEN).unwrap();
+        let mut x = Foreign::new(&theirs, on);
+        slow_copy(&ours, cover(N), &x.tensor, &mut out, N, LONG).unwrap();
+        slow_add(&theirs, (1, 256), &mut x.own, 1.0, 0).unwrap();
+        assert_eq!(ours.clone_dtoh(&out).unwrap(), [0.0; LEN]);
+    }
 }
 
 /// What the tests above would find if a launch did not wait: without a stream of the owner's, there

@@ -32,6 +32,13 @@ unsafe impl Sync for Context {}
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Raw(pub(crate) *mut c_void);
 
+impl Raw {
+    /// Whether it is the legacy default stream, by `CU_STREAM_LEGACY` or null.
+    fn is_legacy(self) -> bool {
+        self.0.addr() <= 1
+    }
+}
+
 /// An event that this crate owns.
 pub(crate) struct Event {
     raw: *mut c_void,
@@ -225,8 +232,36 @@ pub(crate) fn is_captured_in(context: Context, stream: Raw) -> bool {
     asked.is_ok_and(|captured| captured)
 }
 
+/// Whether the driver itself has each of two streams wait for what is enqueued on the other by then: the
+/// [legacy default stream][rule] of the context, which must be current, and one of its streams that
+/// were not made without that. Neither must be captured.
+///
+/// [rule]: https://docs.nvidia.com/cuda/cuda-runtime-api/stream-sync-behavior.html
+fn is_ordered(earlier: Raw, later: (Context, Raw)) -> bool {
+    /// `CU_STREAM_NON_BLOCKING`.
+    const NON_BLOCKING: c_uint = 1;
+    let (context, later) = later;
+    let other = match (earlier.is_legacy(), later.is_legacy()) {
+        (true, false) => later,
+        (false, true) => earlier,
+        _ => return false,
+    };
+    let Ok(driver) = driver() else { return false };
+    let (mut flags, mut found) = (NON_BLOCKING, ptr::null_mut());
+    // SAFETY: the stream is alive by whoever named it; `flags` takes the answer.
+    let code = unsafe { (driver.stream_get_flags)(other.0, &raw mut flags) };
+    if code != Code::SUCCESS || flags & NON_BLOCKING != 0 {
+        return false;
+    }
+    // A handle may be another stream's by now, so what was remembered of it does not serve.
+    // SAFETY: as above; `found` takes the answer.
+    let code = unsafe { (driver.stream_get_ctx)(other.0, &raw mut found) };
+    code == Code::SUCCESS && found == context.raw && !is_captured(other)
+}
+
 /// Makes `later`, a stream of a context on a device, wait for all that is enqueued on `earlier`: once
-/// for all arrays of a launch, by its number, or 0. Whether that was done now. The context must be
+/// for all arrays of a launch, by its number, or 0. Whether that was done now, and the one must be made
+/// to wait for the launch: neither where the driver orders [the two](is_ordered). The context must be
 /// current; `has_context` says whether the other stream is of one whichever is current.
 pub(crate) fn join_before(
     launch: u64,
@@ -242,6 +277,10 @@ pub(crate) fn join_before(
         // Whoever launches on a stream that is being captured has vouched for that.
         if is_captured(earlier) && !is_captured(later) {
             return Err(Joining::Captured);
+        }
+        if is_ordered(earlier, (current, later)) {
+            scratch.note_joined(launch, earlier);
+            return Ok(false);
         }
         let mut context = current;
         if has_context {

@@ -17,7 +17,9 @@ use crate::{Guard, StreamRef, ViewError};
 pub enum Order {
     /// The owner works on this stream. A launch on another one waits for what is enqueued there,
     /// and what is enqueued there later waits for the launch; a launch on this stream needs
-    /// nothing. The host never waits.
+    /// nothing, nor does one on the legacy default stream if this is a stream that the driver itself
+    /// keeps in order with it (one made without `CU_STREAM_NON_BLOCKING`), or the other way round. The
+    /// host never waits.
     Stream(ForeignStream),
     /// Nothing has to be waited for, now and later: the owner does nothing with the array any
     /// more, or whoever passes it has seen to the order.
@@ -262,8 +264,8 @@ impl Joined {
 
     /// Makes the launching stream wait for what the owner has enqueued, once for all arrays of a
     /// launch, by its [number](StreamRef::launch) or 0. Whether the owner must be joined
-    /// [after](Joined::after) it: not where the streams are one, nor where another of the arrays does
-    /// so.
+    /// [after](Joined::after) it: not where the streams are one, nor where the driver orders them or
+    /// another of the arrays does so.
     pub(crate) fn before(self, order: Order, launch: u64) -> Result<bool, ViewError> {
         let Order::Stream(owner) = order else {
             return Ok(false);

@@ -113,6 +113,49 @@ fn an_order_that_is_no_streams_settles_nowhere() {
 }
 
 #[test]
+fn what_the_driver_orders_is_not_joined() {
+    let fake = fake::session();
+    let calls = |launching, owner| {
+        let (tensor, released) = tensor(PLACE, on(owner));
+        launch(&tensor, stream(launching)).unwrap();
+        let calls = fake.calls();
+        // What the launch did is waited for in any case.
+        fake.busy(true);
+        drop(tensor);
+        let noted = fake.calls();
+        assert_eq!(released.load(Ordering::SeqCst), 0);
+        fake.busy(false);
+        (calls, noted)
+    };
+    for legacy in [0, 1] {
+        let (launched, noted) = calls(legacy, fake::BLOCKING);
+        assert_eq!((launched, noted), (vec![], vec!["record on 0xb1".into()]));
+        let (launched, noted) = calls(fake::BLOCKING, legacy);
+        assert_eq!((launched, noted), (vec![], vec!["record on 0x1".into()]));
+        let (launched, noted) = calls(2, legacy);
+        assert_eq!((launched, noted), (vec![], vec!["record on 0x1".into()]));
+        // No stream stands for the uses of an array that one thread alone can reach.
+        assert_eq!(calls(legacy, 2).0, [format!("record on {legacy:#x}")]);
+    }
+    for (launching, owner) in [
+        (0, OURS),
+        (OURS, 0),
+        (0, fake::BLOCKING_ELSEWHERE),
+        (fake::BLOCKING, 2),
+        (fake::BLOCKING, OURS),
+        (OURS, fake::BLOCKING),
+        (fake::BLOCKING, THEIRS),
+    ] {
+        let (launched, _) = calls(launching, owner);
+        let [record, wait, ..] = &*launched else {
+            panic!("{launching:#x} and {owner:#x} are not joined: {launched:?}");
+        };
+        assert_eq!(*record, format!("record on {:#x}", owner.max(1)));
+        assert_eq!(*wait, format!("{launching:#x} waits"));
+    }
+}
+
+#[test]
 fn a_stream_is_joined_once_by_all_arrays_of_a_launch() {
     let fake = fake::session();
     let arrays = [THEIRS, OTHERS, THEIRS, OTHERS].map(|raw| tensor(PLACE, on(raw)).0);

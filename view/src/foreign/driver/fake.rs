@@ -22,6 +22,11 @@ static FAILING: Mutex<Option<&'static str>> = Mutex::new(None);
 
 pub(crate) const CONTEXT: usize = 0xc0;
 
+/// Of all streams but the default ones, this one waits for the legacy default stream, and that for it.
+pub(crate) const BLOCKING: usize = 0xb1;
+/// So does this one, of another context.
+pub(crate) const BLOCKING_ELSEWHERE: usize = 0xb2;
+
 /// The fake is on while it lives; one test at a time.
 pub(crate) struct Session(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
@@ -112,6 +117,7 @@ pub(super) static FAKE: Driver = Driver {
     primary_ctx_retain,
     primary_ctx_release,
     stream_get_ctx,
+    stream_get_flags,
     stream_is_capturing,
     stream_wait_event,
     event_create,
@@ -190,9 +196,17 @@ unsafe extern "C" fn primary_ctx_release(_: c_int) -> Code {
     Code::SUCCESS
 }
 
-unsafe extern "C" fn stream_get_ctx(_: *mut c_void, context: *mut *mut c_void) -> Code {
+unsafe extern "C" fn stream_get_ctx(stream: *mut c_void, context: *mut *mut c_void) -> Code {
+    let elsewhere = stream.addr() == BLOCKING_ELSEWHERE;
     // SAFETY: the caller provides the place.
-    unsafe { *context = std::ptr::without_provenance_mut(CONTEXT) };
+    unsafe { *context = std::ptr::without_provenance_mut(CONTEXT + usize::from(elsewhere)) };
+    Code::SUCCESS
+}
+
+unsafe extern "C" fn stream_get_flags(stream: *mut c_void, flags: *mut c_uint) -> Code {
+    let blocking = matches!(stream.addr(), 0..=2 | BLOCKING | BLOCKING_ELSEWHERE);
+    // SAFETY: the caller provides the place.
+    unsafe { *flags = (!blocking).into() };
     Code::SUCCESS
 }
 
