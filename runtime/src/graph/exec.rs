@@ -104,7 +104,8 @@ impl<'a> GraphExec<'a> {
     pub fn launch(&mut self, stream: &CudaStream) -> Result<(), GraphError> {
         let _current = self.check_stream(stream)?;
         // A view that said so says so as long as it lives, and one could live until now: since it
-        // was asked, each array has been borrowed, and was neither acquired nor lent.
+        // was asked, each array has been borrowed, and was neither acquired nor lent. An error that
+        // cudarc stored meanwhile stays where it is: nothing here could have caused it.
         if self.settled_on.get() == stream.cu_stream().addr() {
             return self.enqueuing.launch(self.driver, stream);
         }
@@ -118,6 +119,7 @@ impl<'a> GraphExec<'a> {
     ///
     /// If the stream is in another context or being captured, or the driver refuses.
     pub fn upload(&mut self, stream: &CudaStream) -> Result<(), GraphError> {
+        check_earlier(stream)?;
         let _current = self.check_stream(stream)?;
         let _current = enter(&self.inner.context)?;
         let _one = self.inner.one_at_a_time();
@@ -392,9 +394,6 @@ impl<'a> GraphExec<'a> {
     #[inline]
     fn check_stream(&self, stream: &CudaStream) -> Result<Option<Current>, GraphError> {
         let (context, own) = (stream.context(), &self.inner.context);
-        if let Err(earlier) = context.check_err() {
-            return Err(GraphErrorKind::Earlier(earlier).into());
-        }
         if !Arc::ptr_eq(context, own) && context.cu_ctx() != own.cu_ctx() {
             return Err(GraphErrorKind::OtherContext {
                 graph: own.ordinal(),
@@ -439,6 +438,7 @@ impl<'a> GraphExec<'a> {
     /// A launch of which it is not known what is to be done with the arrays.
     #[inline(never)]
     fn launch_unsettled(&mut self, stream: &CudaStream) -> Result<(), GraphError> {
+        check_earlier(stream)?;
         let reference = StreamRef::from(stream);
         let mut state = State::Settled;
         for array in &self.inner.arrays {
@@ -592,6 +592,12 @@ impl Enqueuing {
         }
         Ok(())
     }
+}
+
+/// Tells of an error that cudarc stored where it could not be returned.
+fn check_earlier(stream: &CudaStream) -> Result<(), GraphError> {
+    let stored = stream.context().check_err();
+    stored.map_err(|earlier| GraphErrorKind::Earlier(earlier).into())
 }
 
 #[cold]
