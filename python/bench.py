@@ -1,9 +1,9 @@
 """Host nanoseconds a launch of a kernel that does nothing and takes two arrays and two scalars, by everyone who can.
 
-    python3 bench.py [launches a round] [rounds]
+    python3 bench.py [launches a round] [rounds] [default or own]
 
-All contenders take turns in one run, in another order each time, on one stream unless their name says otherwise, so that a
-machine that grows slower does so for all. Of each, the median round counts. Each launches from the same bare loop (`timeit`),
+All contenders take turns in one run, in another order each time, so that a machine that grows slower does so for all. They launch
+on the default stream, or on one of PyTorch's own, unless their name says otherwise. Of each, the median round counts. Each launches from the same bare loop (`timeit`),
 without a function of Python around it. Between rounds the device is waited for, and no round makes as many launches as the
 driver's queue holds: what is measured is the host.
 """
@@ -18,6 +18,7 @@ import gridcall_example as g
 
 LAUNCHES = int(sys.argv[1]) if len(sys.argv) > 1 else 200
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 150
+OWN = {"default": False, "own": True}[sys.argv[3] if len(sys.argv) > 3 else "default"]
 BARE = "bare cuLaunchKernel, from Rust"
 SOURCE = 'extern "C" __global__ void empty4(const float* x, float* y, float a, int n) {}'
 
@@ -69,7 +70,7 @@ def contender(name):
 import torch  # noqa: E402  (the device is waited for through it)
 
 torch.cuda.init()
-STREAM = torch.cuda.Stream()
+STREAM = torch.cuda.Stream() if OWN else torch.cuda.default_stream()
 torch.cuda.set_stream(STREAM)
 tx, ty = torch.zeros(32, device="cuda"), torch.zeros(32, device="cuda")
 
@@ -78,11 +79,11 @@ try:
     import cupy
 
     # Entered, not merely used: leaving the block of another stream comes back to the one that was entered.
-    everywhere.enter_context(cupy.cuda.ExternalStream(STREAM.cuda_stream))
+    everywhere.enter_context(cupy.cuda.ExternalStream(STREAM.cuda_stream) if OWN else cupy.cuda.Stream.null)
     cx, cy = cupy.zeros(32, dtype="float32"), cupy.zeros(32, dtype="float32")
-    theirs = cupy.cuda.Stream(non_blocking=True)
+    waiting, theirs = cupy.cuda.Stream(), cupy.cuda.Stream(non_blocking=True)
 except Exception as error:
-    cupy = cx = cy = theirs = None
+    cupy = cx = cy = waiting = theirs = None
     left_out["everything of CuPy"] = f"{type(error).__name__}: {error}"
 
 
@@ -136,6 +137,10 @@ def _():
     return ours(cx, ty, within=lambda: theirs, share=0.5)
 
 
+@contender("ours, from Python, CuPy and torch, CuPy's on one that waits for the default stream")
+def _():
+    return ours(cx, ty, within=lambda: waiting, share=0.5)
+
 
 def cuda_core():
     from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
@@ -146,7 +151,7 @@ def cuda_core():
     program = Program(SOURCE, code_type="c++", options=ProgramOptions(arch=f"sm_{arch}"))
     return {
         "kernel": program.compile("cubin", name_expressions=("empty4",)).get_kernel("empty4"),
-        "stream": device.create_stream(STREAM),
+        "stream": device.create_stream(STREAM) if OWN else device.default_stream,
         "config": LaunchConfig(grid=1, block=32),
         "launch": launch,
     }
@@ -239,7 +244,7 @@ def _():
     def empty4(x, y, a, n):
         pass
 
-    launcher = empty4[1, 32, cuda.external_stream(STREAM.cuda_stream)]
+    launcher = empty4[1, 32, cuda.external_stream(STREAM.cuda_stream) if OWN else cuda.default_stream()]
     return Contender("launch(x, y, 1.0, 32)", launch=launcher, x=tx, y=ty)
 
 

@@ -90,6 +90,19 @@ fn nothing(x: PyArray<'_>, mut y: PyArray<'_>, a: f32, n: i32) -> PyResult<()> {
     Ok(())
 }
 
+/// The same as a graph of one node.
+#[pyfunction]
+fn nothing_replayed(x: PyArray<'_>, mut y: PyArray<'_>, a: f32, n: i32) -> PyResult<()> {
+    let arguments = kernels::empty4 {
+        x: &x,
+        y: &mut y,
+        a,
+        n,
+    };
+    stream_of(&y)?.replay((1, 32), arguments)?;
+    Ok(())
+}
+
 /// Why there is no device, or None.
 #[pyfunction]
 fn why_no_device() -> Option<String> {
@@ -111,6 +124,7 @@ fn gridcall_example(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scale, module)?)?;
     module.add_function(wrap_pyfunction!(add, module)?)?;
     module.add_function(wrap_pyfunction!(nothing, module)?)?;
+    module.add_function(wrap_pyfunction!(nothing_replayed, module)?)?;
     module.add_function(wrap_pyfunction!(why_no_device, module)?)?;
     module.add_function(wrap_pyfunction!(bench::measure, module)?)?;
     Ok(())

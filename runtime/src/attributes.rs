@@ -227,6 +227,15 @@ impl<'e> Attributes<'e> {
         kernel.packed && !self.has(COOPERATIVE)
     }
 
+    /// The driver's function that launches with these.
+    pub(crate) fn call(&self) -> &'static str {
+        if self.any() {
+            "cuLaunchKernelEx"
+        } else {
+            "cuLaunchKernel"
+        }
+    }
+
     /// In the driver's form.
     pub(crate) fn to_sys(self) -> SysAttributes {
         let mut list = SysAttributes {

@@ -26,6 +26,7 @@ use crate::{
     attributes::Attributes,
     describe::{Arrays, LaunchDescription},
     error::{LaunchError, LaunchErrorKind},
+    graph::Replayed,
     kernel::{Arguments, Declared, Safe, Safety},
     launch::{Dims, Launch},
     load::Loaded,
@@ -35,7 +36,7 @@ use crate::{
 use self::{
     refusal::{error, not_loaded},
     shape::resolve,
-    stream::rebind,
+    stream::{is_default, rebind},
 };
 
 pub use self::{finish::Finish, overlap::Span, purpose::Purpose, steps::Call};
@@ -67,9 +68,15 @@ pub unsafe fn launch_unsafe<A: Arguments>(
     stream: &CudaStream,
     launch: Launch<'_>,
 ) -> Result<(), LaunchError> {
+    launch_loaded(loaded::<A>(stream)?, stream, launch, arguments)
+}
+
+/// The kernel that these are arguments of, loaded in the stream's context.
+#[inline(always)]
+pub(crate) fn loaded<A: Arguments>(stream: &CudaStream) -> Result<&Loaded, LaunchError> {
     let kernel = A::Declared::cell();
     match kernel.find(stream) {
-        Ok(loaded) => launch_loaded(loaded, stream, launch, arguments),
+        Ok(loaded) => Ok(loaded),
         Err(error) => Err(not_loaded(
             kernel,
             <A::Declared as Declared>::Safety::SAFE,
@@ -78,15 +85,35 @@ pub unsafe fn launch_unsafe<A: Arguments>(
     }
 }
 
+/// How a kernel is enqueued.
+#[derive(Clone, Copy)]
+struct How<'a> {
+    /// With these, if it has any.
+    attributes: Option<&'a Attributes<'a>>,
+    /// By this graph, which has them.
+    replayed: Option<&'a Replayed>,
+}
+
+impl How<'_> {
+    const PLAIN: How<'static> = How {
+        attributes: None,
+        replayed: None,
+    };
+}
+
 /// Describes, checks and packs the arguments, acquires them, enqueues the kernel and finishes: with a
 /// shape that was resolved, on a stream that [`begin`] looked at.
 ///
 /// No function, since handing the arguments on to one copies them.
 macro_rules! launch_resolved {
-    ($kernel:expr, $stream:expr, $dims:expr, $attributes:expr, $arguments:ident: $ty:ident) => {{
+    ($kernel:expr, $stream:expr, $dims:expr, $how:expr, $arguments:ident: $ty:ident) => {{
         let (kernel, stream, dims) = ($kernel, $stream, $dims);
-        let attributes: Option<&Attributes<'_>> = $attributes;
-        let call = Call::new(kernel, StreamRef::from(stream), dims);
+        let How {
+            attributes,
+            replayed,
+        } = $how;
+        let mut call = Call::new(kernel, StreamRef::from(stream), dims);
+        call.replayed = replayed;
         // What has attributes is launched out of line.
         call.mixed.set(attributes.is_some());
         let mut params = $arguments.check(&call)?;
@@ -104,7 +131,7 @@ macro_rules! launch_resolved {
             let dims = dims.numbers();
             // SAFETY: the parameters are those of these arguments.
             return unsafe {
-                launch_in_order(kernel, stream, dims, attributes, $arguments, &mut params)
+                launch_in_order(kernel, stream, dims, $how, $arguments, &mut params)
             };
         }
         // SAFETY: all arrays are settled on the stream, or if some are not, cudarc orders nothing now,
@@ -112,6 +139,7 @@ macro_rules! launch_resolved {
         // and waits.
         let alone = unsafe { StreamRef::from(stream).alone() };
         let mut call = Call::new(kernel, alone, dims);
+        call.replayed = replayed;
         call.goes_on = true;
         call.waits_late.set(!settled);
         // SAFETY: the parameters are those of these arguments.
@@ -135,7 +163,55 @@ pub(crate) fn launch_loaded<A: Arguments>(
         return launch_examined(kernel, stream, &copy, arguments);
     }
     let dims = resolve::<A::Declared>(kernel, launch)?;
-    launch_resolved!(kernel, stream, dims, None, arguments: A)
+    launch_resolved!(kernel, stream, dims, How::PLAIN, arguments: A)
+}
+
+/// Launches a kernel as a graph, which is its own.
+#[inline(always)]
+pub(crate) fn launch_replayed<A: Arguments>(
+    kernel: &Loaded,
+    stream: &CudaStream,
+    launch: Launch<'_>,
+    replayed: &Replayed,
+    mut arguments: A,
+) -> Result<(), LaunchError> {
+    // A capture would take what the graph does now, which nobody could update.
+    begin(kernel, stream, true, launch.dynamic_shared_mem_bytes())?;
+    if launch.attributes.any() || A::Declared::EXAMINED && kernel.needs.any() {
+        // A copy, so that only this puts it into memory.
+        let copy = launch;
+        return replay_examined(kernel, stream, &copy, replayed, arguments);
+    }
+    if replayed.ask(&Attributes::NONE) || is_default(stream) {
+        rebind(kernel, stream)?;
+    }
+    let dims = resolve::<A::Declared>(kernel, launch)?;
+    let how = How {
+        attributes: None,
+        replayed: Some(replayed),
+    };
+    launch_resolved!(kernel, stream, dims, how, arguments: A)
+}
+
+/// Launches a kernel with attributes, its own or those of this launch, as a graph.
+#[cold]
+#[inline(never)]
+fn replay_examined<A: Arguments>(
+    kernel: &Loaded,
+    stream: &CudaStream,
+    launch: &Launch<'_>,
+    replayed: &Replayed,
+    mut arguments: A,
+) -> Result<(), LaunchError> {
+    let attributes = attributes_of_node(kernel, launch)?;
+    replayed.ask(&attributes);
+    rebind(kernel, stream)?;
+    let dims = resolve_examined::<A::Declared>(kernel, stream.context().cu_ctx(), launch)?;
+    let how = How {
+        attributes: Some(&attributes),
+        replayed: Some(replayed),
+    };
+    launch_resolved!(kernel, stream, dims, how, arguments: A)
 }
 
 /// Launches a kernel with attributes, its own or those of this launch.
@@ -155,9 +231,13 @@ fn launch_examined<A: Arguments>(
     if dims.is_empty() {
         return Ok(());
     }
-    let (dims, attributes) = (dims.numbers(), Some(&attributes));
+    let how = How {
+        attributes: Some(&attributes),
+        replayed: None,
+    };
+    let dims = dims.numbers();
     // SAFETY: the parameters are those of these arguments.
-    unsafe { launch_in_order(kernel, stream, dims, attributes, arguments, &mut params) }
+    unsafe { launch_in_order(kernel, stream, dims, how, arguments, &mut params) }
 }
 
 /// Launches a kernel of which all but the arguments was checked.
@@ -171,7 +251,11 @@ pub(crate) fn launch_prepared<A: Arguments>(
 ) -> Result<(), LaunchError> {
     let safe = <A::Declared as Declared>::Safety::SAFE;
     begin(kernel, stream, safe, 0)?;
-    launch_resolved!(kernel, stream, dims, attributes, arguments: A)
+    let how = How {
+        attributes,
+        replayed: None,
+    };
+    launch_resolved!(kernel, stream, dims, how, arguments: A)
 }
 
 /// The end of a launch that has attributes, that is waited for, or whose arrays and symbols are to
@@ -185,7 +269,7 @@ unsafe fn launch_in_order<A: Arguments>(
     kernel: &Loaded,
     stream: &CudaStream,
     dims: [u32; 7],
-    attributes: Option<&Attributes<'_>>,
+    how: How<'_>,
     arguments: A,
     params: &mut A::Params,
 ) -> Result<(), LaunchError> {
@@ -205,7 +289,8 @@ unsafe fn launch_in_order<A: Arguments>(
     let arrays = kernel.synchronous.then(|| Arrays::of(&arguments));
     let mut call = Call::new(kernel, StreamRef::from(stream).of_one_launch(), dims);
     call.arrays = arrays.as_ref();
-    call.attributes = attributes;
+    call.attributes = how.attributes;
+    call.replayed = how.replayed;
     // SAFETY: the caller vouches for the parameters.
     unsafe { arguments.run(&call, params) }?;
     match acquired {

@@ -8,6 +8,7 @@ mod copy;
 mod error;
 mod exec;
 mod functions;
+mod one;
 mod order;
 
 use std::{
@@ -49,13 +50,16 @@ use crate::{
     params::with_block,
 };
 
-pub(crate) use self::order::Access;
 pub use self::{
     array::{GraphSlice, GraphSliceMut},
     capture::{Capture, CaptureSlice, CaptureSliceMut},
     condition::{ConditionHandle, GraphCondition},
     error::{GraphError, GraphErrorKind},
     exec::{GraphBuffers, GraphExec},
+};
+pub(crate) use self::{
+    one::{Failed, Replayed},
+    order::Access,
 };
 
 /// Typed launches, copies and fills, to be [instantiated](Graph::instantiate) and then launched
@@ -449,7 +453,7 @@ impl<'a> Graph<'a> {
             // SAFETY: it holds the answer.
             let added = unsafe { node.read() };
             // SAFETY: the node was added just now.
-            unsafe { inner.set_attributes(added, &attributes) }
+            unsafe { set_attributes(inner.functions, added, &attributes) }
                 .map_err(|code| refused("cuGraphKernelNodeSetAttribute", code))
         })?;
         let this = &mut self.inner.nodes[node.index];
@@ -539,30 +543,6 @@ impl Inner<'_> {
         unsafe { (self.functions.add_empty_node)(node, self.body(), after.as_ptr(), after.len()) }
             .result()
             .map_err(|code| failed("cuGraphAddEmptyNode", code))
-    }
-
-    /// Sets the attributes of a kernel's node, or takes the node away again.
-    ///
-    /// # Safety
-    ///
-    /// `node` must be a node of this graph that nobody knows yet.
-    unsafe fn set_attributes(
-        &self,
-        node: CUgraphNode,
-        attributes: &Attributes<'static>,
-    ) -> Result<(), DriverCode> {
-        for attribute in attributes.to_sys().as_slice() {
-            let set = self.functions.kernel_node_set_attribute;
-            // SAFETY: by the caller; the value is of the attribute's type, and copied by the driver.
-            let code = unsafe { set(node, attribute.id, &raw const attribute.value) };
-            if let Err(code) = code.result() {
-                // A failure leaves a node that nothing comes after, and the first error counts.
-                // SAFETY: by the caller.
-                let _ = unsafe { (self.functions.destroy_node)(node) };
-                return Err(code);
-            }
-        }
-        Ok(())
     }
 
     fn note_node(&mut self, raw: CUgraphNode, after: Vec<usize>, uses: Uses) -> Node {
@@ -685,6 +665,30 @@ fn node_params(
         kernel: ptr::null_mut(),
         context: ptr::null_mut(),
     }
+}
+
+/// Sets the attributes of a kernel's node, or takes the node away again.
+///
+/// # Safety
+///
+/// It must be a node of a graph of ours that nobody knows yet.
+unsafe fn set_attributes(
+    functions: &Functions,
+    node: CUgraphNode,
+    attributes: &Attributes<'static>,
+) -> Result<(), DriverCode> {
+    for attribute in attributes.to_sys().as_slice() {
+        let set = functions.kernel_node_set_attribute;
+        // SAFETY: by the caller; the value is of the attribute's type, and copied by the driver.
+        let code = unsafe { set(node, attribute.id, &raw const attribute.value) };
+        if let Err(code) = code.result() {
+            // A failure leaves a node that nothing comes after, and the first error counts.
+            // SAFETY: by the caller.
+            let _ = unsafe { (functions.destroy_node)(node) };
+            return Err(code);
+        }
+    }
+    Ok(())
 }
 
 /// Makes the context current.

@@ -10,10 +10,12 @@ use crate::{
     cell::KernelCell,
     describe::{Arrays, LaunchDescription},
     error::{LaunchError, LaunchErrorKind, LoadError, LoadErrorKind},
+    graph::Replayed,
     launch::{Block, Launch, LaunchShape},
     load::{self, Loaded},
     module::Module,
     prepared::Prepared,
+    replay::Replay,
 };
 
 /// A kernel that is loaded in one context: `D` is the struct that `#[kernel]` made of its
@@ -253,6 +255,35 @@ impl<D: Declared<Safety = S>, S> Kernel<D, S> {
         launch: impl LaunchShape<'e>,
     ) -> Result<Prepared<'e, D, S>, LaunchError> {
         Prepared::new(self.clone(), stream.clone(), launch.into())
+    }
+
+    /// For loops whose time is that of their launches: the kernel as a graph of one node, whose launch
+    /// takes the host about half the time.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use gridcall::{cover, kernel};
+    /// # #[kernel(ptx = "../kernels/vector.ptx")]
+    /// # unsafe extern "C" {
+    /// #     #[requires(y.len() >= n)]
+    /// #     safe fn scale(y: &mut [f32], a: f32, n: i32);
+    /// # }
+    /// let stream = gridcall::device(0)?.new_stream()?;
+    /// let mut y = stream.clone_htod(&[1.0_f32; 1000])?;
+    /// let mut replay = scale::load(stream.context())?.replay()?;
+    /// for step in 1..10 {
+    ///     let a = 1.0 / step as f32;
+    ///     replay.launch(&stream, cover(1000), scale { y: &mut y, a, n: 1000 })?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the driver has no graphs like these: CUDA 12.3 brought them.
+    pub fn replay(&self) -> Result<Replay<D, S>, LoadError> {
+        Ok(Replay::new(Replayed::new(&self.context)?, self.clone()))
     }
 }
 

@@ -398,6 +398,7 @@ mod prepared;
 #[cfg(feature = "pyo3")]
 pub mod python;
 mod relaxed;
+mod replay;
 mod signature;
 mod strided;
 mod surface;
@@ -434,6 +435,7 @@ pub use launch::{Block, Extent, Grid, Launch, LaunchShape, Length, cover, stride
 pub use module::Module;
 pub use pointer::{DevicePointer, DevicePointerMut};
 pub use prepared::Prepared;
+pub use replay::Replay;
 pub use strided::{Strided, StridedMut};
 pub use surface::{AsSurface, AsSurfaceMut, Surface, SurfaceMut};
 pub use symbol::{Static, Symbol, SymbolError, SymbolErrorKind, SymbolView};

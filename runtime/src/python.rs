@@ -48,7 +48,7 @@
 //! arguments that do not fit, a shape or attributes that are not possible, `RuntimeError` for what the
 //! driver refuses.
 
-use std::{cell::RefCell, ffi::c_void, marker::PhantomData, ops::Deref, rc::Rc, sync::Arc};
+use std::{cell::RefCell, ffi::c_void, marker::PhantomData, ops::Deref, ptr, rc::Rc, sync::Arc};
 
 use cudarc::driver::{CudaStream, sys};
 use gridcall_view::{ForeignStream, Place, ViewErrorKind};
@@ -60,7 +60,13 @@ use pyo3::{
 pub use gridcall_view::python::{PyArray, PyStream, PyTensor};
 
 use crate::{
-    ArgumentError, BufferError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind, device,
+    ArgumentError, BufferError, LaunchError, LaunchErrorKind, LaunchShape, LoadError,
+    LoadErrorKind, Safe,
+    call::{launch_replayed, loaded},
+    device,
+    graph::Replayed,
+    kernel::{Arguments, Declared},
+    load::Loaded,
 };
 
 /// A stream of a Python library, to launch on. The library owns it.
@@ -76,7 +82,70 @@ pub struct LaunchStream<'py> {
 struct Wrapped {
     handle: *mut c_void,
     ordinal: i32,
+    /// The graphs of kernels that were launched by [`LaunchStream::replay`], by the address at which
+    /// each is loaded for as long as the stream's context lives.
+    graphs: RefCell<Vec<(usize, Replayed)>>,
     stream: Arc<CudaStream>,
+}
+
+impl LaunchStream<'_> {
+    /// Launches a safe kernel as a graph of one node, which takes the host about half the time: see
+    /// [`Replay`](crate::Replay). Each thread has one for each kernel and stream.
+    ///
+    /// ```no_run
+    /// use gridcall::{cover, kernel, python::{PyArray, stream_of}};
+    /// use pyo3::PyResult;
+    ///
+    /// #[kernel(ptx = "../kernels/vector.ptx")]
+    /// unsafe extern "C" {
+    ///     #[requires(x.len() >= n, y.len() >= n)]
+    ///     safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);
+    /// }
+    ///
+    /// // With #[pyfunction].
+    /// fn axpy(a: f32, x: PyArray<'_>, mut y: PyArray<'_>) -> PyResult<()> {
+    ///     let n = u32::try_from(y.size())?;
+    ///     stream_of(&y)?.replay(cover(n), saxpy { n, a, x: &x, y: &mut y })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::launch`](crate::Kernel::launch); if the launch asks for attributes that a node
+    /// cannot have, or the driver is older than CUDA 12.3. In all these cases nothing was launched.
+    #[inline]
+    pub fn replay<'e, A>(
+        &self,
+        launch: impl LaunchShape<'e>,
+        arguments: A,
+    ) -> Result<(), LaunchError>
+    where
+        A: Arguments<Declared: Declared<Safety = Safe>>,
+    {
+        let stream = &self.wrapped.stream;
+        let kernel = loaded::<A>(stream)?;
+        // Taken out, since an argument may run code of Python's that launches the kernel, too.
+        let graph = self.wrapped.take(kernel)?;
+        let launched = launch_replayed(kernel, stream, launch.into(), &graph.1, arguments);
+        self.wrapped.graphs.borrow_mut().push(graph);
+        launched
+    }
+}
+
+impl Wrapped {
+    #[inline]
+    fn take(&self, kernel: &Loaded) -> Result<(usize, Replayed), LaunchError> {
+        let key = ptr::from_ref(kernel).addr();
+        let mut graphs = self.graphs.borrow_mut();
+        match graphs.iter().rposition(|(of, _)| *of == key) {
+            Some(index) => Ok(graphs.swap_remove(index)),
+            None => match Replayed::new(self.stream.context()) {
+                Ok(graph) => Ok((key, graph)),
+                Err(error) => Err(LaunchError::of_load(kernel.declaration.kernel, error)),
+            },
+        }
+    }
 }
 
 impl Deref for LaunchStream<'_> {
@@ -163,6 +232,7 @@ fn wrap(handle: *mut c_void, ordinal: i32) -> Result<Rc<Wrapped>, LoadError> {
     let wrapped = Rc::new(Wrapped {
         handle,
         ordinal,
+        graphs: RefCell::default(),
         stream,
     });
     LAST.with_borrow_mut(|last| {

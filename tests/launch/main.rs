@@ -27,6 +27,7 @@ mod occupancy;
 mod order;
 mod own_arrays;
 mod prepared;
+mod replay;
 mod shared_memory;
 mod streams;
 mod structs;

@@ -13,6 +13,7 @@ use crate::{
     cell::KernelCell,
     driver::DriverCode,
     error::{ArgumentError, LaunchError, LaunchErrorKind, LoadError, LoadErrorKind, OtherModule},
+    graph::Failed,
     launch::Dims,
     load::{Loaded, Module},
 };
@@ -60,15 +61,11 @@ pub(super) fn refused(
 #[inline(never)]
 pub(super) fn not_launched(
     kernel: &Loaded,
-    code: DriverCode,
+    (call, code): Failed,
     dims: [u32; 7],
     attributes: Option<&Attributes<'_>>,
 ) -> LaunchError {
     let attributes = attributes.filter(|attributes| attributes.any());
-    let call = match attributes {
-        Some(_) => "cuLaunchKernelEx",
-        None => "cuLaunchKernel",
-    };
     let explanation = kernel.explain(Dims::from_numbers(dims), attributes);
     refused(kernel, call, code, explanation)
 }

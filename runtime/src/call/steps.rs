@@ -18,9 +18,9 @@ use crate::{
     attributes::Attributes,
     contract::{Extents, Int},
     describe::Arrays,
-    driver::DriverCode,
     error::LaunchError,
     function::DeviceFn,
+    graph::{Failed, Replayed},
     launch::Dims,
     load::Loaded,
     params::Params,
@@ -39,6 +39,8 @@ pub struct Call<'a, P = Launching> {
     dims: Dims,
     /// What the launch asks for besides.
     pub(super) attributes: Option<&'a Attributes<'a>>,
+    /// The graph that is launched in the kernel's place.
+    pub(super) replayed: Option<&'a Replayed>,
     /// How many arrays were described that Rust's borrow rules do not guard.
     unguarded: Cell<usize>,
     /// How many arrays were described.
@@ -72,6 +74,7 @@ impl<'a, P: Purpose> Call<'a, P> {
             tracking: Tracking::of(stream),
             dims,
             attributes: None,
+            replayed: None,
             unguarded: Cell::new(0),
             described: Cell::new(0),
             settled: Cell::new(0),
@@ -403,26 +406,30 @@ impl<'a> Call<'a> {
         let stream: CUstream = self.stream.raw().cast();
         let _range = trace::launch(self.kernel, self.dims, stream);
         loop {
-            let code = match self.attributes {
+            let (kernel, dims) = (self.kernel, self.dims);
+            let launched = match (self.replayed, self.attributes) {
                 // SAFETY: the kernel was loaded in, or compared with, the context of the stream,
                 // which is borrowed; the caller vouches for the arguments.
-                None => unsafe { params.launch(self.kernel, self.dims, stream) },
+                (None, None) => unsafe { params.launch(kernel, dims, stream) }
+                    .result()
+                    .map_err(|code| ("cuLaunchKernel", code)),
                 // SAFETY: as above; events were compared with that context.
-                Some(attributes) => unsafe {
-                    params.launch_with(self.kernel, self.dims, stream, attributes)
+                (None, Some(attributes)) => {
+                    unsafe { params.launch_with(kernel, dims, stream, attributes) }
+                        .result()
+                        .map_err(|code| (attributes.call(), code))
+                }
+                // SAFETY: as above; the graph is this kernel's, and whoever launches it has seen to
+                // the context.
+                (Some(replayed), _) => unsafe {
+                    replayed.enqueue(kernel, dims, stream, params.as_mut())
                 },
             };
-            match code.result() {
+            match launched {
                 Ok(()) => break,
-                Err(code) => {
-                    let dims = self.dims.numbers();
-                    try_again(
-                        self.kernel,
-                        self.stream.native(),
-                        code,
-                        dims,
-                        self.attributes,
-                    )?;
+                Err(failed) => {
+                    let (dims, attributes) = (dims.numbers(), self.attributes);
+                    try_again(kernel, self.stream.native(), failed, dims, attributes)?;
                 }
             }
         }
@@ -460,12 +467,12 @@ impl<'a> Call<'a> {
 fn try_again(
     kernel: &Loaded,
     stream: Option<&CudaStream>,
-    code: DriverCode,
+    failed: Failed,
     dims: [u32; 7],
     attributes: Option<&Attributes<'_>>,
 ) -> Result<(), LaunchError> {
     match stream {
         Some(stream) if rebind(kernel, stream)? => Ok(()),
-        _ => Err(not_launched(kernel, code, dims, attributes)),
+        _ => Err(not_launched(kernel, failed, dims, attributes)),
     }
 }

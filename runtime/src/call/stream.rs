@@ -47,6 +47,12 @@ pub(super) fn is_legacy(stream: &CudaStream) -> bool {
     stream.cu_stream().addr() <= 1
 }
 
+/// Whether its handle is that of a default stream, which is another one in each context.
+#[inline(always)]
+pub(super) fn is_default(stream: &CudaStream) -> bool {
+    stream.cu_stream().addr() <= 2
+}
+
 /// Refuses a stream that is being captured, or that the driver does not answer for though its
 /// context is current.
 #[cold]
