@@ -9,7 +9,7 @@ use crate::{
     bare::{ByPointer, BySys, Form, Prepared},
     builder::Builder,
     kernels::{empty0, empty4, empty10, empty12},
-    ours::{Function, Handle, Ready},
+    ours::{Function, Handle, Ready, Replayed},
     scene::{Arguments, Scene, Slices, Views},
 };
 
@@ -43,6 +43,8 @@ pub enum Way {
     Handle,
     /// Our handle, with the launch prepared.
     Prepared,
+    /// Our handle, as a graph of one node, which is given another scalar each time.
+    Replayed,
     /// cudarc's launch builder.
     Builder,
     /// `cuGraphLaunch` by a resolved pointer.
@@ -123,6 +125,7 @@ impl Way {
             Way::Function => "gridcall, function",
             Way::Handle => "gridcall, handle",
             Way::Prepared => "gridcall, prepared",
+            Way::Replayed => "gridcall, replayed as a graph of one",
             Way::Builder => "cudarc, launch builder",
             Way::BareReplay => "cuGraphLaunch, nodes of parameter arrays",
             Way::PackedReplay => "cuGraphLaunch, packed nodes",
@@ -251,6 +254,7 @@ where
     let stream = || scene.stream().clone();
     let context = scene.context();
     let (one, other, third) = (arguments(scene)?, arguments(scene)?, arguments(scene)?);
+    let fourth = arguments(scene)?;
     macro_rules! contenders {
         ($kernel:ident) => {
             vec![
@@ -269,6 +273,14 @@ where
                         &stream(),
                         third,
                     )?),
+                ),
+                (
+                    Way::Replayed,
+                    Box::new(Replayed::new(
+                        $kernel::load(context)?.replay()?,
+                        stream(),
+                        fourth,
+                    )),
                 ),
             ]
         };

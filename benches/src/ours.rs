@@ -1,9 +1,10 @@
-//! gridcall: through the function, through the handle with named arguments, and prepared.
+//! gridcall: through the function, through the handle with named arguments, prepared, and replayed.
 
 use std::{error::Error, marker::PhantomData, sync::Arc};
 
 use gridcall::{
-    AsDeviceView, AsDeviceViewMut, Kernel, LaunchError, Prepared, cover, cudarc::driver::CudaStream,
+    AsDeviceView, AsDeviceViewMut, Kernel, LaunchError, Prepared, Replay, cover,
+    cudarc::driver::CudaStream,
 };
 
 use crate::{
@@ -30,6 +31,25 @@ pub struct Handle<K, A> {
 pub struct Ready<K, A> {
     arguments: A,
     prepared: Prepared<'static, K>,
+}
+
+/// The kernel `K` as a graph of one node, with another scalar at each launch.
+pub struct Replayed<K, A> {
+    stream: Arc<CudaStream>,
+    arguments: A,
+    replay: Replay<K>,
+}
+
+impl<K, A> Replayed<K, A> {
+    /// Launches `replay` on `stream` with `arguments`.
+    #[must_use]
+    pub fn new(replay: Replay<K>, stream: Arc<CudaStream>, arguments: A) -> Replayed<K, A> {
+        Replayed {
+            stream,
+            arguments,
+            replay,
+        }
+    }
 }
 
 impl<K, A> Function<K, A> {
@@ -161,159 +181,67 @@ macro_rules! ready {
 
 ready!(empty0, empty4, empty10, empty12);
 
-impl<R, W> Contender for Handle<empty0, Arguments<R, W>> {
-    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
-        self.kernel
-            .launch(&self.stream, cover(self.arguments.n), empty0 {})?;
-        Ok(())
-    }
-}
-
-impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender for Handle<empty4, Arguments<R, W>> {
-    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+/// The arguments of a kernel by their names.
+macro_rules! named {
+    ($kernel:ident, $arguments:expr,) => {
+        $kernel {}
+    };
+    ($kernel:ident, $arguments:expr, $($array:ident $index:literal)+) => {{
         let Arguments {
             read,
             written,
             alpha,
             n,
-        } = &mut self.arguments;
-        let arguments = empty4 {
-            x: &read[0],
+        } = $arguments;
+        $kernel {
+            $($array: &read[$index],)+
             y: written,
             alpha: *alpha,
             n: *n,
-        };
-        self.kernel.launch(&self.stream, cover(*n), arguments)?;
-        Ok(())
-    }
+        }
+    }};
 }
 
-impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender for Handle<empty10, Arguments<R, W>> {
-    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
-        let Arguments {
-            read,
-            written,
-            alpha,
-            n,
-        } = &mut self.arguments;
-        let arguments = empty10 {
-            a: &read[0],
-            b: &read[1],
-            c: &read[2],
-            d: &read[3],
-            e: &read[4],
-            f: &read[5],
-            g: &read[6],
-            y: written,
-            alpha: *alpha,
-            n: *n,
-        };
-        self.kernel.launch(&self.stream, cover(*n), arguments)?;
-        Ok(())
-    }
+macro_rules! by_name {
+    ($($kernel:ident: $($array:ident $index:literal)*;)+) => {
+        $(impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender
+            for Handle<$kernel, Arguments<R, W>>
+        {
+            fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+                let shape = cover(self.arguments.n);
+                let arguments = named!($kernel, &mut self.arguments, $($array $index)*);
+                self.kernel.launch(&self.stream, shape, arguments)?;
+                Ok(())
+            }
+        }
+
+        impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender
+            for Ready<$kernel, Arguments<R, W>>
+        {
+            fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+                let arguments = named!($kernel, &mut self.arguments, $($array $index)*);
+                self.prepared.launch(arguments)?;
+                Ok(())
+            }
+        }
+
+        impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender
+            for Replayed<$kernel, Arguments<R, W>>
+        {
+            fn launch(&mut self) -> Result<(), Box<dyn Error>> {
+                let shape = cover(self.arguments.n);
+                self.arguments.alpha += 1.0;
+                let arguments = named!($kernel, &mut self.arguments, $($array $index)*);
+                self.replay.launch(&self.stream, shape, arguments)?;
+                Ok(())
+            }
+        })+
+    };
 }
 
-impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender for Handle<empty12, Arguments<R, W>> {
-    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
-        let Arguments {
-            read,
-            written,
-            alpha,
-            n,
-        } = &mut self.arguments;
-        let arguments = empty12 {
-            a: &read[0],
-            b: &read[1],
-            c: &read[2],
-            d: &read[3],
-            e: &read[4],
-            f: &read[5],
-            g: &read[6],
-            h: &read[7],
-            i: &read[8],
-            y: written,
-            alpha: *alpha,
-            n: *n,
-        };
-        self.kernel.launch(&self.stream, cover(*n), arguments)?;
-        Ok(())
-    }
-}
-
-impl<R, W> Contender for Ready<empty0, Arguments<R, W>> {
-    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
-        self.prepared.launch(empty0 {})?;
-        Ok(())
-    }
-}
-
-impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender for Ready<empty4, Arguments<R, W>> {
-    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
-        let Arguments {
-            read,
-            written,
-            alpha,
-            n,
-        } = &mut self.arguments;
-        let arguments = empty4 {
-            x: &read[0],
-            y: written,
-            alpha: *alpha,
-            n: *n,
-        };
-        self.prepared.launch(arguments)?;
-        Ok(())
-    }
-}
-
-impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender for Ready<empty10, Arguments<R, W>> {
-    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
-        let Arguments {
-            read,
-            written,
-            alpha,
-            n,
-        } = &mut self.arguments;
-        let arguments = empty10 {
-            a: &read[0],
-            b: &read[1],
-            c: &read[2],
-            d: &read[3],
-            e: &read[4],
-            f: &read[5],
-            g: &read[6],
-            y: written,
-            alpha: *alpha,
-            n: *n,
-        };
-        self.prepared.launch(arguments)?;
-        Ok(())
-    }
-}
-
-impl<R: AsDeviceView<f32>, W: AsDeviceViewMut<f32>> Contender for Ready<empty12, Arguments<R, W>> {
-    fn launch(&mut self) -> Result<(), Box<dyn Error>> {
-        let Arguments {
-            read,
-            written,
-            alpha,
-            n,
-        } = &mut self.arguments;
-        let arguments = empty12 {
-            a: &read[0],
-            b: &read[1],
-            c: &read[2],
-            d: &read[3],
-            e: &read[4],
-            f: &read[5],
-            g: &read[6],
-            h: &read[7],
-            i: &read[8],
-            y: written,
-            alpha: *alpha,
-            n: *n,
-        };
-        self.prepared.launch(arguments)?;
-        Ok(())
-    }
+by_name! {
+    empty0: ;
+    empty4: x 0;
+    empty10: a 0 b 1 c 2 d 3 e 4 f 5 g 6;
+    empty12: a 0 b 1 c 2 d 3 e 4 f 5 g 6 h 7 i 8;
 }
