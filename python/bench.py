@@ -9,6 +9,7 @@ driver's queue holds: what is measured is the host.
 """
 
 import contextlib
+import itertools
 import random
 import statistics
 import sys
@@ -20,6 +21,7 @@ LAUNCHES = int(sys.argv[1]) if len(sys.argv) > 1 else 200
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 150
 OWN = {"default": False, "own": True}[sys.argv[3] if len(sys.argv) > 3 else "default"]
 BARE = "bare cuLaunchKernel, from Rust"
+SCALARS = itertools.cycle([1.0, 2.0])
 SOURCE = 'extern "C" __global__ void empty4(const float* x, float* y, float a, int n) {}'
 
 contenders = {}
@@ -112,34 +114,26 @@ def _():
     return Rust("arrays", tx, ty)
 
 
-def ours(x, y, **how):
-    return Contender("launch(x, y, 1.0, 32)", launch=g.nothing, x=x, y=y, **how)
+def ours(launch):
+    """Contenders that call a function of the module with arrays as they are."""
 
+    def note(how, make):
+        contender(f"ours, from Python, {launch.__name__}, {how}")(make)
 
-@contender("ours, from Python, torch")
-def _():
-    return ours(tx, ty)
+    def call(x, y, **within):
+        # Another scalar each time, so that no launch is the one before.
+        return Contender("launch(x, y, next(a), 32)", launch=launch, x=x, y=y, next=next, a=SCALARS, **within)
 
-
-@contender("ours, from Python, CuPy")
-def _():
-    return ours(cx, cy)
-
-
-@contender("ours, from Python, torch and CuPy")
-def _():
-    return ours(tx, cy)
-
-
-@contender("ours, from Python, CuPy and torch, CuPy's on a stream of its own")
-def _():
+    note("torch", lambda: call(tx, ty))
+    note("CuPy", lambda: call(cx, cy))
+    note("torch and CuPy", lambda: call(tx, cy))
     # A launch then is six entries of queues.
-    return ours(cx, ty, within=lambda: theirs, share=0.5)
+    note("CuPy and torch, CuPy's on a stream of its own", lambda: call(cx, ty, within=lambda: theirs, share=0.5))
+    note("the same, that waits for the default stream", lambda: call(cx, ty, within=lambda: waiting, share=0.5))
 
 
-@contender("ours, from Python, CuPy and torch, CuPy's on one that waits for the default stream")
-def _():
-    return ours(cx, ty, within=lambda: waiting, share=0.5)
+ours(g.nothing)
+ours(g.nothing_replayed)
 
 
 def cuda_core():

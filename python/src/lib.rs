@@ -93,13 +93,9 @@ fn nothing(x: PyArray<'_>, mut y: PyArray<'_>, a: f32, n: i32) -> PyResult<()> {
 /// The same as a graph of one node.
 #[pyfunction]
 fn nothing_replayed(x: PyArray<'_>, mut y: PyArray<'_>, a: f32, n: i32) -> PyResult<()> {
-    let arguments = kernels::empty4 {
-        x: &x,
-        y: &mut y,
-        a,
-        n,
-    };
-    stream_of(&y)?.replay((1, 32), arguments)?;
+    let stream = stream_of(&y)?;
+    let (x, y) = (&x, &mut y);
+    stream.replay((1, 32), kernels::empty4 { x, y, a, n })?;
     Ok(())
 }
 
