@@ -403,6 +403,7 @@ mod strided;
 mod surface;
 mod symbol;
 mod tensor_map;
+mod text;
 mod texture;
 mod timing;
 mod trace;
