@@ -1,8 +1,8 @@
 //! A graph: an iterative solver whose steps are built once, and then launched together, many times.
 //!
 //! It solves `a·x = b` for one number in each place, by x ← x + ω·(b − a·x), in as many places as
-//! there are elements. A node's arguments change while it runs, and the end is awaited. Then another solver goes on until it has
-//! converged, which the device decides by itself.
+//! there are elements. A node's arguments change while it runs, and the end is awaited. Then another
+//! solver goes on until it has converged, which the device decides by itself.
 //!
 //! Needs a GPU of any kind, or the emulator.
 

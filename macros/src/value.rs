@@ -91,17 +91,25 @@ impl Taken {
         )
     }
 
-    /// The alignment of the elements, if they are of a type known here.
-    pub(crate) fn known_elem(&self) -> Option<Known> {
+    /// The type of the elements, or of what is taken by value.
+    pub(crate) fn elem(&self) -> &Type {
         match self {
-            Taken::Value { .. } | Taken::Condition { .. } | Taken::Function { .. } => None,
             Taken::Slice { elem, .. }
             | Taken::Optional { elem }
             | Taken::Strided { elem, .. }
             | Taken::TensorMap { elem, .. }
             | Taken::Texture { elem }
             | Taken::Surface { elem, .. }
-            | Taken::Pointer { elem, .. } => known(elem),
+            | Taken::Pointer { elem, .. } => elem,
+            Taken::Value { ty, .. } | Taken::Condition { ty } | Taken::Function { ty, .. } => ty,
+        }
+    }
+
+    /// The layout of the elements, if they are of a type known here.
+    pub(crate) fn known_elem(&self) -> Option<Known> {
+        match self {
+            Taken::Value { .. } | Taken::Condition { .. } | Taken::Function { .. } => None,
+            _ => known(self.elem()),
         }
     }
 }

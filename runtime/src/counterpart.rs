@@ -3,10 +3,7 @@
 
 use std::marker::PhantomData;
 
-use crate::{
-    arg::KernelArg,
-    layout::{ArgLayout, Text},
-};
+use crate::{arg::KernelArg, layout::ArgLayout, text::Text};
 
 /// A struct of the CUDA source. Made by `#[kernel]`.
 #[derive(Clone, Copy, Debug)]
@@ -157,14 +154,8 @@ pub const fn check_access<T>(
 ) {
     // A type without a size is refused for what it is.
     if align_of::<T>() < bytes && size_of::<T>() > 0 {
-        let text = Text::new()
-            .text("parameter ")
-            .number(index)
-            .text(", `")
-            .text(param)
-            .text("`, of `")
-            .text(kernel)
-            .text("`: the kernel accesses ")
+        let text = Text::parameter(kernel, index, param)
+            .text(": the kernel accesses ")
             .number(bytes)
             .text(" bytes at once at ")
             .text(place)
@@ -178,14 +169,8 @@ pub const fn check_access<T>(
 }
 
 const fn subject(expected: &Counterpart) -> Text {
-    Text::new()
-        .text("parameter ")
-        .number(expected.index)
-        .text(", `")
-        .text(expected.param)
-        .text("`, of `")
-        .text(expected.kernel)
-        .text("`: `")
+    Text::parameter(expected.kernel, expected.index, expected.param)
+        .text(": `")
         .text(expected.ty)
         .text("`")
 }

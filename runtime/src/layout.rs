@@ -3,7 +3,7 @@
 //! Everything here runs in constants, so the messages are built by hand: a constant can panic
 //! with a text, and cannot format one.
 
-use crate::arg::KernelArg;
+use crate::{arg::KernelArg, text::Text};
 
 /// How CUDA passes a type by value. Made by `#[derive(KernelArg)]`.
 #[derive(Clone, Copy, Debug)]
@@ -296,7 +296,7 @@ pub const fn check_symbol<T: KernelArg>(
 ) -> ArgLayout {
     let found = T::LAYOUT;
     if found.has_pointer {
-        let text = declared(name, ty).text("`, which holds a device pointer: a variable neither orders nor keeps alive what it points to; pass the array to the kernel, as `&[T]`");
+        let text = Text::symbol(name, ty).text(", which holds a device pointer: a variable neither orders nor keeps alive what it points to; pass the array to the kernel, as `&[T]`");
         panic!("{}", text.as_str());
     }
     assert!(
@@ -308,8 +308,8 @@ pub const fn check_symbol<T: KernelArg>(
         let (size, align, ptx, place) = variables[index];
         // A variable may be aligned to more than its type needs.
         if found.size != size || found.align > align {
-            let text = declared(name, ty)
-                .text("`, ")
+            let text = Text::symbol(name, ty)
+                .text(", ")
                 .number(found.size)
                 .text(" bytes, aligned to ")
                 .number(found.align)
@@ -326,10 +326,6 @@ pub const fn check_symbol<T: KernelArg>(
         index += 1;
     }
     found
-}
-
-const fn declared(name: &'static str, ty: &'static str) -> Text {
-    Text::new().text("`").text(name).text("` is `").text(ty)
 }
 
 /// Refuses device pointers in what a safe kernel takes by value.
@@ -411,27 +407,15 @@ pub const fn size_and_align<T: KernelArg>() -> (usize, usize) {
 #[track_caller]
 pub const fn check_element<T>(kernel: &'static str, index: usize, param: &'static str) {
     if size_of::<T>() == 0 {
-        let text = Text::new()
-            .text("parameter ")
-            .number(index)
-            .text(", `")
-            .text(param)
-            .text("`, of `")
-            .text(kernel)
-            .text("` is an array of a type without a size, which the device cannot have");
+        let text = Text::parameter(kernel, index, param)
+            .text(" is an array of a type without a size, which the device cannot have");
         panic!("{}", text.as_str());
     }
 }
 
 const fn parameter(expected: &Expected) -> Text {
-    Text::new()
-        .text("parameter ")
-        .number(expected.index)
-        .text(", `")
-        .text(expected.param)
-        .text("`, of `")
-        .text(expected.kernel)
-        .text("`: `")
+    Text::parameter(expected.kernel, expected.index, expected.param)
+        .text(": `")
         .text(expected.ty)
         .text("`")
 }
@@ -458,83 +442,5 @@ const fn cure(found: &ArgLayout, expected: &Expected) -> &'static str {
         }
         (Class::Integer, 8, _) if found.size == 4 => "; C's `size_t` is `usize`",
         _ => "",
-    }
-}
-
-/// A text put together in a constant.
-#[derive(Clone, Copy)]
-pub(crate) struct Text {
-    bytes: [u8; 1024],
-    len: usize,
-}
-
-impl Text {
-    pub(crate) const fn new() -> Text {
-        Text {
-            bytes: [0; 1024],
-            len: 0,
-        }
-    }
-
-    /// Appends a text; what does not fit is left out, and only a message grows shorter by it.
-    pub(crate) const fn text(mut self, text: &str) -> Text {
-        let bytes = text.as_bytes();
-        if self.len + bytes.len() > self.bytes.len() {
-            return self;
-        }
-        let mut index = 0;
-        while index < bytes.len() {
-            self.bytes[self.len] = bytes[index];
-            self.len += 1;
-            index += 1;
-        }
-        self
-    }
-
-    pub(crate) const fn number(self, number: usize) -> Text {
-        let mut digits = [0_u8; 20];
-        let mut first = digits.len();
-        let mut rest = number;
-        loop {
-            first -= 1;
-            digits[first] = b"0123456789"[rest % 10];
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        match std::str::from_utf8(digits.split_at(first).1) {
-            Ok(digits) => self.text(digits),
-            Err(_) => self,
-        }
-    }
-
-    pub(crate) const fn as_str(&self) -> &str {
-        match std::str::from_utf8(self.bytes.split_at(self.len).0) {
-            Ok(text) => text,
-            Err(_) => "the layouts differ",
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_holds_what_was_put_in() {
-        let text = Text::new()
-            .text("a ")
-            .number(0)
-            .text(" b ")
-            .number(usize::MAX);
-        assert_eq!(text.as_str(), format!("a 0 b {}", usize::MAX));
-    }
-
-    #[test]
-    fn a_text_that_is_full_stays_readable() {
-        let long = "x".repeat(1000);
-        let text = Text::new().text(&long).text(&long).text("end");
-        assert_eq!(text.as_str(), format!("{long}end"));
     }
 }

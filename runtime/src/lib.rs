@@ -49,6 +49,7 @@
 //! | [`Strided<T, N>`](Strided), `StridedMut<T, N>` | `gridcall::strided<const T, N>`, `<T, N>` of our header `gridcall.cuh` | the same, of rank `N`, however its elements lie |
 //! | [`TensorMap<T>`](TensorMap), `TensorMapMut<T>` | `const __grid_constant__ CUtensorMap` | `&` or `&mut` to one that was made of an array |
 //! | [`Texture<T>`](Texture) | `cudaTextureObject_t` | `&` to one that was made of an array |
+//! | [`Surface<T>`](Surface), `SurfaceMut<T>` | `cudaSurfaceObject_t` | `&` or `&mut` to one of a [`CudaArray`] |
 //! | [`DeviceFn<fn(A) -> R>`](DeviceFn) | `R (*)(A)`, a pointer to a `__device__` function | `&` to one that was read from a static of the kernel's module |
 //! | [`GraphCondition`] | `cudaGraphConditionalHandle` | one of the graph that the node is added to |
 //! | `*const T`, `*mut T`, only in `unsafe fn` | `const T*`, `T*` | a [`DevicePointer`] or [`DevicePointerMut`] |
@@ -126,7 +127,8 @@
 //! Arguments for `&[T]` and `&mut [T]` are cudarc's `CudaSlice` and its views, a [`Buffer`] and its
 //! slices, [`BorrowedView`]s of memory that comes as an address, tensors of other libraries (see the
 //! features), and types of your own: by [`#[derive(AsDeviceView)]`](derive@AsDeviceView) around one of
-//! these, or by the trait [`AsDeviceView`]. [`Shaped`] gives a shape to one that has none.
+//! these, or by the trait [`AsDeviceView`]. [`Shaped`] gives a shape to one that has none. A [`CudaArray`]
+//! has no address: kernels reach it as a [`Texture`] or a [`Surface`].
 //!
 //! A [`Buffer`] copies to and from the host, also [`Pinned`] memory, and other devices; [`after`] makes a
 //! future of what is enqueued, which owns what it is about until then.
@@ -156,7 +158,8 @@
 //! What is launched again and again can be built once, as a [`Graph`] of typed launches, and launched
 //! as a whole for a few nanoseconds a kernel. Its arrays are borrowed or owned by the graph, nodes are
 //! ordered by what they read and write, arguments are checked as those of a launch, and a node's can
-//! be changed by the same typed call. Nodes [have attributes](Graph#attributes) too.
+//! be changed by the same typed call. Nodes [have attributes](Graph#attributes) too, and by a
+//! [`GraphCondition`] kernels decide what else of the graph runs, or runs again.
 //!
 //! # Watching launches
 //!
@@ -404,6 +407,7 @@ mod strided;
 mod surface;
 mod symbol;
 mod tensor_map;
+mod text;
 mod texture;
 mod timing;
 mod trace;

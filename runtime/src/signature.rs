@@ -3,7 +3,8 @@
 
 use crate::{
     function::{DeviceFunction, Functions},
-    layout::{ArgLayout, Class, Text},
+    layout::{ArgLayout, Class},
+    text::Text,
 };
 
 /// How CUDA C++ passes the parameters of a function, and its result.
@@ -140,14 +141,8 @@ pub const fn check_calls<F: DeviceFunction>(
     let mut call = 0;
     while call < calls.len() {
         if let Some(differs) = F::SIGNATURE.differs(&calls[call]) {
-            let text = Text::new()
-                .text("parameter ")
-                .number(index)
-                .text(", `")
-                .text(param)
-                .text("`, of `")
-                .text(kernel)
-                .text("` is `")
+            let text = Text::parameter(kernel, index, param)
+                .text(" is `")
                 .text(ty)
                 .text("`")
                 .text(differs.as_str());
@@ -176,7 +171,7 @@ pub const fn check_functions<T: Functions>(
     while index < variables.len() {
         let (size, align, ptx, place) = variables[index];
         if layout.size != size || layout.align > align {
-            let text = declared(name, ty)
+            let text = Text::symbol(name, ty)
                 .text(", ")
                 .number(T::COUNT)
                 .text(if T::COUNT == 1 {
@@ -201,19 +196,10 @@ pub const fn check_functions<T: Functions>(
     let mut index = 0;
     while index < functions.len() {
         if let Some(differs) = T::Function::SIGNATURE.differs(&functions[index]) {
-            let text = declared(name, ty).text(differs.as_str());
+            let text = Text::symbol(name, ty).text(differs.as_str());
             panic!("{}", text.as_str());
         }
         index += 1;
     }
     layout
-}
-
-const fn declared(name: &'static str, ty: &'static str) -> Text {
-    Text::new()
-        .text("`")
-        .text(name)
-        .text("` is `")
-        .text(ty)
-        .text("`")
 }

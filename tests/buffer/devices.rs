@@ -1,38 +1,18 @@
 //! A second device: refused by name, copied to, or let in.
 
-use std::sync::Arc;
-
-use gridcall::{Buffer, cover, cudarc::driver::CudaContext};
+use gridcall::{Buffer, cover};
 
 use crate::{
     kernels::{copy, fill, saxpy, slow_add, slow_copy},
-    support::{LONG, ramp, say},
+    support::{LONG, ramp, say, second_device},
 };
-
-/// Device 1 as well, or the end of the test.
-macro_rules! second_device {
-    () => {
-        match second(this_test!()) {
-            Some(device) => device,
-            None => return,
-        }
-    };
-}
-
-fn second(test: &str) -> Option<Arc<CudaContext>> {
-    match CudaContext::device_count() {
-        Ok(count) if count > 1 => Some(CudaContext::new(1).unwrap()),
-        _ => {
-            say(&format!("{test}: not run, for want of a second device"));
-            None
-        }
-    }
-}
 
 #[test]
 fn a_stream_of_another_device_is_refused() {
     let first = device!();
-    let second = second_device!();
+    let Some(second) = second_device(this_test!()) else {
+        return;
+    };
     let (here, there) = (first.new_stream().unwrap(), second.new_stream().unwrap());
     let mut x = Buffer::<f32>::zeroed(&here, 16).unwrap();
     let error = fill(&there, cover(16), &mut x, 1.0, 16).unwrap_err();
@@ -49,7 +29,9 @@ fn a_stream_of_another_device_is_refused() {
 #[test]
 fn copies_between_devices_are_in_order() {
     let first = device!();
-    let second = second_device!();
+    let Some(second) = second_device(this_test!()) else {
+        return;
+    };
     let (here, there) = (first.new_stream().unwrap(), second.new_stream().unwrap());
     let mut x = Buffer::from_slice(&here, &ramp(1024)).unwrap();
     slow_add(&here, (4, 256), &mut x, 1.0, LONG).unwrap();
@@ -66,7 +48,9 @@ fn copies_between_devices_are_in_order() {
 #[test]
 fn a_device_that_was_let_in_reads_and_writes() {
     let first = device!();
-    let second = second_device!();
+    let Some(second) = second_device(this_test!()) else {
+        return;
+    };
     let (here, there) = (first.new_stream().unwrap(), second.new_stream().unwrap());
     let mut x = Buffer::from_slice(&here, &ramp(1024)).unwrap();
     let mut y = Buffer::<f32>::zeroed(&there, 1024).unwrap();

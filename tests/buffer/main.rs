@@ -24,5 +24,6 @@ mod kernels;
 mod lending;
 mod order;
 mod programs;
+mod random;
 mod slices;
 mod timing;

@@ -24,6 +24,8 @@ mod functions;
 #[path = "../buffer/kernels.rs"]
 mod kernels;
 mod programs;
+#[path = "../buffer/random.rs"]
+mod random;
 mod refusals;
 mod reports;
 mod updates;

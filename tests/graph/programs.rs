@@ -8,7 +8,10 @@ use gridcall::{
     cudarc::driver::{CudaContext, CudaStream},
 };
 
-use crate::kernels::{fill, saxpy, scale, slow_add, slow_copy};
+use crate::{
+    kernels::{fill, saxpy, scale, slow_add, slow_copy},
+    random::Random,
+};
 
 /// Elements of an array.
 const N: usize = 2048;
@@ -27,7 +30,7 @@ type Model = Vec<f32>;
 
 struct Program {
     seed: u64,
-    random: u64,
+    random: Random,
     context: Arc<CudaContext>,
     streams: Vec<Arc<CudaStream>>,
     /// Outside of the graphs, each with what it must hold.
@@ -134,7 +137,7 @@ impl Program {
     fn new(context: &Arc<CudaContext>, seed: u64) -> Program {
         let mut program = Program {
             seed,
-            random: seed,
+            random: Random::new(seed),
             context: context.clone(),
             streams: Vec::new(),
             arrays: Vec::new(),
@@ -153,13 +156,8 @@ impl Program {
         program
     }
 
-    /// `SplitMix64`.
     fn below(&mut self, n: usize) -> usize {
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((z ^ (z >> 31)) % n as u64).unwrap()
+        self.random.below(n)
     }
 
     fn stream(&mut self) -> Arc<CudaStream> {

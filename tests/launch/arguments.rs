@@ -11,7 +11,7 @@ use half::{bf16, f16};
 use num_complex::Complex;
 
 use crate::{
-    kernels::{scale, transpose},
+    kernels::{many10, scale, transpose},
     support::ramp,
 };
 
@@ -106,29 +106,6 @@ unsafe extern "C" {
 
     #[requires(x_or_null.is_none() || x_or_null.len() >= n, out.len() >= n)]
     safe fn maybe(x_or_null: Option<&[f32]>, out: &mut [f32], n: i32);
-
-    #[requires(
-        a.len() >= n,
-        b.len() >= n,
-        c.len() >= n,
-        d.len() >= n,
-        e.len() >= n,
-        f.len() >= n,
-        g.len() >= n,
-        y.len() >= n
-    )]
-    safe fn many10(
-        a: &[f32],
-        b: &[f32],
-        c: &[f32],
-        d: &[f32],
-        e: &[f32],
-        f: &[f32],
-        g: &[f32],
-        y: &mut [f32],
-        alpha: f32,
-        n: i32,
-    );
 }
 
 #[kernel(ptx = "../kernels/vector.ptx")]

@@ -7,7 +7,7 @@ use gridcall::{
 };
 
 use crate::{
-    kernels::{add_f64, copy, saxpy},
+    kernels::{add_f64, copy, many10, saxpy},
     support::ramp,
 };
 
@@ -18,32 +18,6 @@ unsafe extern "C" {
     #[requires(x.len() >= n, y.len() >= n)]
     #[may_alias(x, y)]
     safe fn saxpy_in_place(n: u32, a: f32, x: &[f32], y: &mut [f32]);
-}
-
-#[kernel(ptx = "../kernels/scalars.ptx")]
-unsafe extern "C" {
-    #[requires(
-        a.len() >= n,
-        b.len() >= n,
-        c.len() >= n,
-        d.len() >= n,
-        e.len() >= n,
-        f.len() >= n,
-        g.len() >= n,
-        y.len() >= n
-    )]
-    safe fn many10(
-        a: &[f32],
-        b: &[f32],
-        c: &[f32],
-        d: &[f32],
-        e: &[f32],
-        f: &[f32],
-        g: &[f32],
-        y: &mut [f32],
-        alpha: f32,
-        n: i32,
-    );
 }
 
 /// `len` floats of the array from element `start` on.

@@ -41,6 +41,33 @@ unsafe extern "C" {
     pub(crate) safe fn transpose(input: &[f32], out: &mut [f32], rows: i32, cols: i32, total: i32);
 }
 
+#[kernel(ptx = "../kernels/scalars.ptx")]
+unsafe extern "C" {
+    /// y ← alpha·(a + b + c + d + e + f + g)
+    #[requires(
+        a.len() >= n,
+        b.len() >= n,
+        c.len() >= n,
+        d.len() >= n,
+        e.len() >= n,
+        f.len() >= n,
+        g.len() >= n,
+        y.len() >= n
+    )]
+    pub(crate) safe fn many10(
+        a: &[f32],
+        b: &[f32],
+        c: &[f32],
+        d: &[f32],
+        e: &[f32],
+        f: &[f32],
+        g: &[f32],
+        y: &mut [f32],
+        alpha: f32,
+        n: i32,
+    );
+}
+
 #[kernel(ptx = "../kernels/grid.ptx")]
 unsafe extern "C" {
     /// Twelve values a thread: gridDim, blockDim, blockIdx, threadIdx

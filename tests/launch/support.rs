@@ -139,6 +139,17 @@ fn open() -> Result<Arc<CudaContext>, LoadError> {
     Ok(CudaContext::new(0).expect("the device was opened before"))
 }
 
+/// Device 1, or nothing where there is none.
+pub(crate) fn second_device(test: &str) -> Option<Arc<CudaContext>> {
+    match CudaContext::device_count() {
+        Ok(count) if count > 1 => Some(CudaContext::new(1).unwrap()),
+        _ => {
+            say(&format!("{test}: not run, for want of a second device"));
+            None
+        }
+    }
+}
+
 /// `GRIDCALL_TEST_REQUIRE_DEVICE=1` makes a missing device a failure.
 pub(crate) fn must_have_device() -> bool {
     env::var_os("GRIDCALL_TEST_REQUIRE_DEVICE").is_some_and(|value| value == "1")

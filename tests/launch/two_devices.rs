@@ -1,38 +1,20 @@
 //! A second device: arrays, streams and handles of one are not taken for the other's.
 
-use std::{sync::Arc, thread};
+use std::thread;
 
-use gridcall::{cover, cudarc::driver::CudaContext};
+use gridcall::cover;
 
 use crate::{
     kernels::{fill, saxpy, scale},
-    support::{ramp, say},
+    support::{ramp, second_device},
 };
-
-/// Device 1 as well, or the end of the test.
-macro_rules! second_device {
-    () => {
-        match second(this_test!()) {
-            Some(device) => device,
-            None => return,
-        }
-    };
-}
-
-fn second(test: &str) -> Option<Arc<CudaContext>> {
-    match CudaContext::device_count() {
-        Ok(count) if count > 1 => Some(CudaContext::new(1).unwrap()),
-        _ => {
-            say(&format!("{test}: not run, for want of a second device"));
-            None
-        }
-    }
-}
 
 #[test]
 fn one_kernel_runs_on_both() {
     let first = device!();
-    let second = second_device!();
+    let Some(second) = second_device(this_test!()) else {
+        return;
+    };
     for context in [&*first, &second] {
         let stream = context.default_stream();
         let x = stream.clone_htod(&ramp(64)).unwrap();
@@ -46,7 +28,9 @@ fn one_kernel_runs_on_both() {
 #[test]
 fn an_array_of_the_other_device_is_refused() {
     let first = device!();
-    let second = second_device!();
+    let Some(second) = second_device(this_test!()) else {
+        return;
+    };
     let (here, there) = (first.default_stream(), second.default_stream());
     let mut y = there.clone_htod(&[3.0_f32; 8]).unwrap();
     let error = scale(&here, cover(8), &mut y, 2.0, 8).unwrap_err();
@@ -63,7 +47,9 @@ fn an_array_of_the_other_device_is_refused() {
 #[test]
 fn a_handle_of_the_other_device_is_refused() {
     let first = device!();
-    let second = second_device!();
+    let Some(second) = second_device(this_test!()) else {
+        return;
+    };
     let there = second.default_stream();
     let mut y = there.clone_htod(&[3.0_f32; 8]).unwrap();
     let kernel = fill::load(&first).unwrap();
@@ -84,7 +70,9 @@ fn a_handle_of_the_other_device_is_refused() {
 #[test]
 fn the_other_device_may_be_current() {
     let first = device!();
-    let second = second_device!();
+    let Some(second) = second_device(this_test!()) else {
+        return;
+    };
     let stream = first.default_stream();
     let mut y = stream.alloc_zeros::<f32>(8).unwrap();
     thread::scope(|scope| {
@@ -103,7 +91,9 @@ fn the_other_device_may_be_current() {
 #[test]
 fn managed_memory_is_taken_on_both() {
     let first = device!();
-    let second = second_device!();
+    let Some(second) = second_device(this_test!()) else {
+        return;
+    };
     // SAFETY: it is written before it is read.
     let mut y = unsafe { first.alloc_unified::<f32>(64, true) }.unwrap();
     y.as_mut_slice().unwrap().fill(1.0);

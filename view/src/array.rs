@@ -130,191 +130,95 @@ pub unsafe trait AsDeviceViewMut<T> {
     }
 }
 
+/// All that [`AsDeviceView`] asks, by what `self` points to.
+macro_rules! forward {
+    () => {
+        #[inline(always)]
+        fn describe(&self) -> Result<View<'_>, ViewError> {
+            (**self).describe()
+        }
+
+        #[inline(always)]
+        fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+            (**self).acquire(stream)
+        }
+
+        #[inline(always)]
+        fn describe_strided(&self) -> Result<View<'_>, ViewError> {
+            (**self).describe_strided()
+        }
+
+        #[inline(always)]
+        fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+            (**self).describe_tracked(tracking)
+        }
+
+        fn make_contiguous(&self) -> &'static str {
+            (**self).make_contiguous()
+        }
+    };
+}
+
+/// As `forward`, for [`AsDeviceViewMut`].
+macro_rules! forward_mut {
+    () => {
+        #[inline(always)]
+        fn describe_mut(&self) -> Result<View<'_>, ViewError> {
+            (**self).describe_mut()
+        }
+
+        #[inline(always)]
+        fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+            (**self).acquire_mut(stream)
+        }
+
+        #[inline(always)]
+        fn describe_strided_mut(&self) -> Result<View<'_>, ViewError> {
+            (**self).describe_strided_mut()
+        }
+
+        #[inline(always)]
+        fn describe_mut_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
+            (**self).describe_mut_tracked(tracking)
+        }
+
+        fn make_contiguous_mut(&self) -> &'static str {
+            (**self).make_contiguous_mut()
+        }
+    };
+}
+
 // SAFETY: forwards to `V`, which is borrowed and so neither dropped nor mutated meanwhile.
 unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for &V {
-    #[inline(always)]
-    fn describe(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe()
-    }
-
-    #[inline(always)]
-    fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        (**self).acquire(stream)
-    }
-
-    #[inline(always)]
-    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe_strided()
-    }
-
-    #[inline(always)]
-    fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
-        (**self).describe_tracked(tracking)
-    }
-
-    fn make_contiguous(&self) -> &'static str {
-        (**self).make_contiguous()
-    }
+    forward!();
 }
 
 // SAFETY: forwards to `V`, which is borrowed and so neither dropped nor mutated meanwhile.
 unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for &mut V {
-    #[inline(always)]
-    fn describe(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe()
-    }
-
-    #[inline(always)]
-    fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        (**self).acquire(stream)
-    }
-
-    #[inline(always)]
-    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe_strided()
-    }
-
-    #[inline(always)]
-    fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
-        (**self).describe_tracked(tracking)
-    }
-
-    fn make_contiguous(&self) -> &'static str {
-        (**self).make_contiguous()
-    }
+    forward!();
 }
 
 // SAFETY: forwards to `V`, which the box owns.
 unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for Box<V> {
-    #[inline(always)]
-    fn describe(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe()
-    }
-
-    #[inline(always)]
-    fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        (**self).acquire(stream)
-    }
-
-    #[inline(always)]
-    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe_strided()
-    }
-
-    #[inline(always)]
-    fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
-        (**self).describe_tracked(tracking)
-    }
-
-    fn make_contiguous(&self) -> &'static str {
-        (**self).make_contiguous()
-    }
+    forward!();
 }
 
 // SAFETY: forwards to `V`, which the shared pointer keeps alive and lends only for reading.
 unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for Arc<V> {
-    #[inline(always)]
-    fn describe(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe()
-    }
-
-    #[inline(always)]
-    fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        (**self).acquire(stream)
-    }
-
-    #[inline(always)]
-    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe_strided()
-    }
-
-    #[inline(always)]
-    fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
-        (**self).describe_tracked(tracking)
-    }
-
-    fn make_contiguous(&self) -> &'static str {
-        (**self).make_contiguous()
-    }
+    forward!();
 }
 
 // SAFETY: forwards to `V`, which the shared pointer keeps alive and lends only for reading.
 unsafe impl<T, V: AsDeviceView<T> + ?Sized> AsDeviceView<T> for Rc<V> {
-    #[inline(always)]
-    fn describe(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe()
-    }
-
-    #[inline(always)]
-    fn acquire<'a>(&'a self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        (**self).acquire(stream)
-    }
-
-    #[inline(always)]
-    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe_strided()
-    }
-
-    #[inline(always)]
-    fn describe_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
-        (**self).describe_tracked(tracking)
-    }
-
-    fn make_contiguous(&self) -> &'static str {
-        (**self).make_contiguous()
-    }
+    forward!();
 }
 
 // SAFETY: forwards to `V`, which is exclusively borrowed.
 unsafe impl<T, V: AsDeviceViewMut<T> + ?Sized> AsDeviceViewMut<T> for &mut V {
-    #[inline(always)]
-    fn describe_mut(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe_mut()
-    }
-
-    #[inline(always)]
-    fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        (**self).acquire_mut(stream)
-    }
-
-    #[inline(always)]
-    fn describe_strided_mut(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe_strided_mut()
-    }
-
-    #[inline(always)]
-    fn describe_mut_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
-        (**self).describe_mut_tracked(tracking)
-    }
-
-    fn make_contiguous_mut(&self) -> &'static str {
-        (**self).make_contiguous_mut()
-    }
+    forward_mut!();
 }
 
 // SAFETY: forwards to `V`, which the box owns.
 unsafe impl<T, V: AsDeviceViewMut<T> + ?Sized> AsDeviceViewMut<T> for Box<V> {
-    #[inline(always)]
-    fn describe_mut(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe_mut()
-    }
-
-    #[inline(always)]
-    fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
-        (**self).acquire_mut(stream)
-    }
-
-    #[inline(always)]
-    fn describe_strided_mut(&self) -> Result<View<'_>, ViewError> {
-        (**self).describe_strided_mut()
-    }
-
-    #[inline(always)]
-    fn describe_mut_tracked(&self, tracking: &Tracking<'_>) -> Result<View<'_>, ViewError> {
-        (**self).describe_mut_tracked(tracking)
-    }
-
-    fn make_contiguous_mut(&self) -> &'static str {
-        (**self).make_contiguous_mut()
-    }
+    forward_mut!();
 }

@@ -13,10 +13,9 @@
 //!    that the owner's next write or free waits for it.
 //!
 //! Views of other crates' types stand here too, since Rust's orphan rule lets them stand nowhere
-//! else; each is an optional feature, and nothing is on by default.
-//!
-//! `dlpack` is for tensors of DLPack, `pyo3` for arrays of Python libraries, `candle` and `tch` for tensors of those
-//! crates.
+//! else; each is an optional feature, and nothing is on by default: `cudarc-019` for cudarc's arrays,
+//! `dlpack` for tensors of DLPack, `pyo3` for arrays of Python libraries, `candle` and `tch` for tensors
+//! of those crates, and `half`, `num-complex` and `float8` for elements of theirs.
 //!
 //! # An array type of your own
 //!

@@ -18,6 +18,13 @@ struct Users {
     several_read: bool,
 }
 
+impl Users {
+    /// Whether another block wrote it, and the two accesses are not both strong.
+    fn written_by_another(&self, me: u64, strong: bool) -> bool {
+        self.writer != 0 && self.writer != me && !(strong && self.writer_strong)
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct GlobalRaces {
     bytes: HashMap<u64, Users>,
@@ -34,8 +41,7 @@ impl GlobalRaces {
         let me = block + 1;
         for byte in bytes(address, size) {
             let users = self.bytes.entry(byte).or_default();
-            let races = users.writer != 0 && users.writer != me && !(strong && users.writer_strong);
-            if races {
+            if users.written_by_another(me, strong) {
                 return Err(race("load", address, users.writer - 1));
             }
             users.several_read |= users.reader != 0 && users.reader != me;
@@ -55,8 +61,7 @@ impl GlobalRaces {
         let me = block + 1;
         for byte in bytes(address, size) {
             let users = self.bytes.entry(byte).or_default();
-            let writes =
-                users.writer != 0 && users.writer != me && !(strong && users.writer_strong);
+            let writes = users.written_by_another(me, strong);
             let other_reads = users.reader != 0 && (users.reader != me || users.several_read);
             let reads = other_reads && !(strong && users.reader_strong);
             if writes || reads {

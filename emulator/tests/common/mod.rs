@@ -7,6 +7,8 @@
     reason = "each test file uses what it needs"
 )]
 
+pub(crate) mod graph;
+
 use std::sync::Arc;
 
 use cudarc::driver::CudaContext;

@@ -120,38 +120,15 @@ impl Subject<'_> {
     fn see(&self, index: usize) -> TokenStream {
         let param = self.param(index);
         let (field, number) = (&param.ident, plain(index));
+        let elem = param.taken.elem();
         match &param.taken {
-            Taken::Optional { elem } => quote_spanned! {ours()=>
+            Taken::Optional { .. } => quote_spanned! {ours()=>
                 arrays.read_optional::<#elem>(#number, self.#field);
             },
-            Taken::Slice {
-                elem,
-                written: true,
-            }
-            | Taken::Strided {
-                elem,
-                written: true,
-                ..
-            }
-            | Taken::TensorMap {
-                elem,
-                written: true,
-            }
-            | Taken::Surface {
-                elem,
-                written: true,
-            } => quote_spanned! {ours()=>
+            taken if taken.is_written_array() => quote_spanned! {ours()=>
                 arrays.write::<#elem, _>(#number, &self.#field);
             },
-            Taken::Slice { elem, .. }
-            | Taken::Strided { elem, .. }
-            | Taken::TensorMap { elem, .. }
-            | Taken::Texture { elem }
-            | Taken::Surface { elem, .. }
-            | Taken::Value { ty: elem, .. }
-            | Taken::Condition { ty: elem }
-            | Taken::Pointer { elem, .. }
-            | Taken::Function { ty: elem, .. } => quote_spanned! {ours()=>
+            _ => quote_spanned! {ours()=>
                 arrays.read::<#elem, _>(#number, &self.#field);
             },
         }
@@ -184,56 +161,39 @@ impl Subject<'_> {
         let param = self.param(index);
         let (field, view, number) = (&param.ident, view(index), plain(index));
         let align = self.required_align(index);
+        let elem = param.taken.elem();
+        let written = param.taken.is_written_array();
         match &param.taken {
-            Taken::TensorMap {
-                elem,
-                written: true,
-            } => quote_spanned! {ours()=>
+            Taken::TensorMap { .. } if written => quote_spanned! {ours()=>
                 let #view = call.write_tensor_map::<#elem, _>(#number, &self.#field)?;
             },
-            Taken::TensorMap { elem, .. } => quote_spanned! {ours()=>
+            Taken::TensorMap { .. } => quote_spanned! {ours()=>
                 let #view = call.read_tensor_map::<#elem, _>(#number, &self.#field)?;
             },
-            Taken::Texture { elem } => quote_spanned! {ours()=>
+            Taken::Texture { .. } => quote_spanned! {ours()=>
                 let #view = call.read_texture::<#elem, _>(#number, &self.#field)?;
             },
-            Taken::Surface {
-                elem,
-                written: true,
-            } => quote_spanned! {ours()=>
+            Taken::Surface { .. } if written => quote_spanned! {ours()=>
                 let #view = call.write_surface::<#elem, _>(#number, &self.#field)?;
             },
-            Taken::Surface { elem, .. } => quote_spanned! {ours()=>
+            Taken::Surface { .. } => quote_spanned! {ours()=>
                 let #view = call.read_surface::<#elem, _>(#number, &self.#field)?;
             },
-            Taken::Strided {
-                elem,
-                rank,
-                written: true,
-            } => quote_spanned! {ours()=>
+            Taken::Strided { rank, .. } if written => quote_spanned! {ours()=>
                 let #view = call.write_strided::<#elem, _, { #rank }>(#number, #align, &mut self.#field)?;
             },
-            Taken::Strided { elem, rank, .. } => quote_spanned! {ours()=>
+            Taken::Strided { rank, .. } => quote_spanned! {ours()=>
                 let #view = call.read_strided::<#elem, _, { #rank }>(#number, #align, &self.#field)?;
             },
-            Taken::Optional { elem } => quote_spanned! {ours()=>
+            Taken::Optional { .. } => quote_spanned! {ours()=>
                 let #view = call.read_optional::<#elem>(#number, #align, self.#field)?;
             },
-            Taken::Slice {
-                elem,
-                written: true,
-            } => quote_spanned! {ours()=>
+            Taken::Slice { .. } if written => quote_spanned! {ours()=>
                 let #view = call.write::<#elem, _>(#number, #align, &mut self.#field)?;
             },
-            Taken::Slice { elem, .. }
-            | Taken::Value { ty: elem, .. }
-            | Taken::Condition { ty: elem }
-            | Taken::Pointer { elem, .. }
-            | Taken::Function { ty: elem, .. } => {
-                quote_spanned! {ours()=>
-                    let #view = call.read::<#elem, _>(#number, #align, &self.#field)?;
-                }
-            }
+            _ => quote_spanned! {ours()=>
+                let #view = call.read::<#elem, _>(#number, #align, &self.#field)?;
+            },
         }
     }
 
@@ -404,42 +364,17 @@ impl Subject<'_> {
     fn acquire(&self, index: usize) -> TokenStream {
         let param = self.param(index);
         let (field, guard, number) = (&param.ident, guard(index), plain(index));
+        let elem = param.taken.elem();
         match &param.taken {
-            Taken::Optional { elem } => quote_spanned! {ours()=>
+            Taken::Optional { .. } => quote_spanned! {ours()=>
                 let #guard = call.acquire_optional::<#elem>(#number, self.#field)?;
             },
-            Taken::Slice {
-                elem,
-                written: true,
-            }
-            | Taken::Strided {
-                elem,
-                written: true,
-                ..
-            }
-            | Taken::TensorMap {
-                elem,
-                written: true,
-            }
-            | Taken::Surface {
-                elem,
-                written: true,
-            } => quote_spanned! {ours()=>
+            taken if taken.is_written_array() => quote_spanned! {ours()=>
                 let #guard = call.acquire_mut::<#elem, _>(#number, &mut self.#field)?;
             },
-            Taken::Slice { elem, .. }
-            | Taken::Strided { elem, .. }
-            | Taken::TensorMap { elem, .. }
-            | Taken::Texture { elem }
-            | Taken::Surface { elem, .. }
-            | Taken::Value { ty: elem, .. }
-            | Taken::Condition { ty: elem }
-            | Taken::Pointer { elem, .. }
-            | Taken::Function { ty: elem, .. } => {
-                quote_spanned! {ours()=>
-                    let #guard = call.acquire::<#elem, _>(#number, &self.#field)?;
-                }
-            }
+            _ => quote_spanned! {ours()=>
+                let #guard = call.acquire::<#elem, _>(#number, &self.#field)?;
+            },
         }
     }
 

@@ -13,6 +13,14 @@ use super::body::Body;
 use super::names::Name;
 use super::{Lowered, Refusal, invalid};
 
+/// Reads the type of an address, the last word there is.
+fn address_type(words: &mut Modifiers<'_>) -> Lowered<Type> {
+    match words.next_type() {
+        Some(ty @ (Type::U32 | Type::U64)) if words.all_used() => Ok(ty),
+        _ => Err(Refusal::Unsupported),
+    }
+}
+
 /// Reads a state space, `shared::cta` and `param::entry` included.
 fn space(word: &str) -> Option<Space> {
     Some(match word {
@@ -324,12 +332,7 @@ impl Body<'_, '_> {
         let Some(space) = words.find(space) else {
             return Err(Refusal::Unsupported);
         };
-        let ty = words
-            .next_type()
-            .filter(|ty| matches!(ty, Type::U32 | Type::U64));
-        let (Some(ty), true) = (ty, words.all_used()) else {
-            return Err(Refusal::Unsupported);
-        };
+        let ty = address_type(&mut words)?;
         let [to, from] = operands else {
             return invalid("it takes a destination and a source");
         };
@@ -375,12 +378,7 @@ impl Body<'_, '_> {
     ) -> Lowered<()> {
         let mut words = Modifiers::new(modifiers.iter().copied());
         let generic = !words.take("shared::cluster");
-        let ty = words
-            .next_type()
-            .filter(|ty| matches!(ty, Type::U32 | Type::U64));
-        let (Some(ty), true) = (ty, words.all_used()) else {
-            return Err(Refusal::Unsupported);
-        };
+        let ty = address_type(&mut words)?;
         let [to, from, rank] = operands else {
             return invalid("it takes a destination and two sources");
         };
@@ -402,12 +400,7 @@ impl Body<'_, '_> {
     ) -> Lowered<()> {
         let mut words = Modifiers::new(modifiers.iter().copied());
         let generic = !words.take("shared::cluster");
-        let ty = words
-            .next_type()
-            .filter(|ty| matches!(ty, Type::U32 | Type::U64));
-        let (Some(ty), true) = (ty, words.all_used()) else {
-            return Err(Refusal::Unsupported);
-        };
+        let ty = address_type(&mut words)?;
         let [to, from] = operands else {
             return invalid("it takes a destination and a source");
         };
