@@ -1,6 +1,6 @@
 // Arrays in their dimensions: a transposed, sliced, flipped or broadcast array as it is.
 
-#include "include/gridcall.cuh"
+#include "../runtime/include/gridcall.cuh"
 
 using gridcall::strided;
 

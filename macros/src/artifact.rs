@@ -199,7 +199,7 @@ fn missing(place: &Place) -> String {
     let absolute = &place.absolute;
     let mut parts = vec![format!("no such file: {}", absolute.display())];
     if !place.variables.is_empty() {
-        parts.push("does the build script write it?".to_owned());
+        parts.push("no build script has written it".to_owned());
     } else if Path::new(&place.shown).is_relative() {
         parts.push("the path starts at the folder of this crate's Cargo.toml".to_owned());
     }

@@ -194,7 +194,7 @@ impl<'p> Subject<'_, 'p> {
         let names: Vec<&str> = module.entries().iter().map(ptx::Entry::name).collect();
         let mangled = mangled::called(name, &names);
         if !mangled.is_empty() {
-            return no_entry_but_mangled(name, file, &mangled);
+            return self.no_single_entry(name, &mangled);
         }
         let meant = suggest::closest(name, names.iter().copied())
             .map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
@@ -214,6 +214,32 @@ impl<'p> Subject<'_, 'p> {
             }
             _ => format!("no entry `{name}` in {file}{meant}"),
         }
+    }
+
+    /// Of several entries that C++ calls so, none fits what is declared, or more than one.
+    fn no_single_entry(&self, name: &str, called: &[(&str, String)]) -> String {
+        let file = self.file();
+        let fitting: Vec<&(&str, String)> = called
+            .iter()
+            .filter(|(symbol, _)| witness::name::fits(self.kernel, symbol))
+            .collect();
+        if !fitting.is_empty() {
+            let listed = listed_with_symbols(&fitting);
+            return format!("which `{name}`? {file} has {listed}: choose one by #[name(\"..\")]");
+        }
+        let listed = listed_with_symbols(&called.iter().collect::<Vec<_>>());
+        let params = self.kernel.params.iter();
+        let types: Vec<String> = params.map(|param| describe::ty(&param.ty)).collect();
+        let types = types.join(", ");
+        let is_template = called.iter().any(|(_, shown)| shown.contains('<'));
+        let instantiate = if is_template {
+            ", or instantiate the template for these in the source"
+        } else {
+            ""
+        };
+        format!(
+            "no `{name}` in {file} takes `({types})`; it has {listed}: declare the types of one{instantiate}"
+        )
     }
 
     fn check_arity(&self, entry: &ptx::Entry, report: &mut Report) -> bool {
@@ -483,23 +509,18 @@ impl<'p> Subject<'_, 'p> {
 
 const MOST_LISTED: usize = 8;
 
-/// No single one of several fits.
-fn no_entry_but_mangled(name: &str, file: &str, mangled: &[(&str, String)]) -> String {
-    let listed: Vec<String> = mangled
+/// `add(float*)`, that is `_Z3addPf`; and so on, up to a number.
+fn listed_with_symbols(entries: &[&(&str, String)]) -> String {
+    let mut listed: Vec<String> = entries
         .iter()
         .take(MOST_LISTED)
         .map(|(symbol, demangled)| format!("{demangled}, that is `{symbol}`"))
         .collect();
-    let rest = mangled.len().saturating_sub(MOST_LISTED);
-    let rest = if rest > 0 {
-        format!("; and {rest} more")
-    } else {
-        String::new()
-    };
-    format!(
-        "which `{name}`? {file} has {}{rest}: declare the types of one, or choose it by #[name(\"..\")]",
-        listed.join("; ")
-    )
+    let rest = entries.len().saturating_sub(MOST_LISTED);
+    if rest > 0 {
+        listed.push(format!("and {rest} more"));
+    }
+    listed.join("; ")
 }
 
 fn is_of_class(shape: Shape, class: ptx::Class) -> bool {
@@ -783,8 +804,9 @@ mod tests {
         assert_eq!(at, "add");
         assert_eq!(
             message,
-            "which `add`? k.ptx has add(float*), that is `_Z3addPf`; add(double*), that is `_Z3addPd`; \
-             add<int>(int*), that is `_Z3addIiEvPT_`: declare the types of one, or choose it by #[name(\"..\")]"
+            "no `add` in k.ptx takes `(&mut [u8])`; it has add(float*), that is `_Z3addPf`; add(double*), that is \
+             `_Z3addPd`; add<int>(int*), that is `_Z3addIiEvPT_`: declare the types of one, or instantiate the template \
+             for these in the source"
         );
     }
 

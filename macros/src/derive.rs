@@ -43,8 +43,9 @@ pub(crate) fn kernel_arg(input: &DeriveInput) -> TokenStream {
     // So that what uses the type gives no errors of its own. What owns memory cannot be `Copy`, as
     // the trait asks, and would give one here.
     if !owns_memory(&input.data) {
+        let refused = quote_spanned! {ours()=> #krate::__private::ArgLayout::REFUSED };
         let never = quote_spanned! {ours()=> loop {} };
-        out.extend(implementation(input, krate, &[], &never, &never));
+        out.extend(implementation(input, krate, &[], &refused, &never));
     }
     out
 }

@@ -41,6 +41,19 @@ pub(crate) fn variable(variable: &ptx::Variable) -> String {
     }
 }
 
+/// For what has the size of an address, and of `$rank` extents and strides.
+macro_rules! strided {
+    ($rank:literal) => {
+        concat!(
+            "a struct with #[derive(KernelArg)], or `Strided<T, ",
+            $rank,
+            ">` or `StridedMut<T, ",
+            $rank,
+            ">` for a `gridcall::strided`"
+        )
+    };
+}
+
 /// What a declaration may write for a PTX parameter.
 pub(crate) fn choices(param: &ptx::Param) -> &'static str {
     if param.pointer().is_some() {
@@ -66,6 +79,10 @@ pub(crate) fn choices(param: &ptx::Param) -> &'static str {
         (ptx::Class::Bytes, 128, 64) => {
             "`TensorMap<T>` or `TensorMapMut<T>`, or a struct with #[derive(KernelArg)]"
         }
+        (ptx::Class::Bytes, 24, 8) => strided!(1),
+        (ptx::Class::Bytes, 40, 8) => strided!(2),
+        (ptx::Class::Bytes, 56, 8) => strided!(3),
+        (ptx::Class::Bytes, 72, 8) => strided!(4),
         (ptx::Class::Bytes, ..) => "a struct with #[derive(KernelArg)]",
         _ => "nothing: such parameters are not supported yet",
     }

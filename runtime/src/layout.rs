@@ -75,6 +75,22 @@ pub struct Expected {
 }
 
 impl ArgLayout {
+    /// What stands for the layout of a type whose derive was refused: one error for one mistake, so
+    /// that nothing is compared with it.
+    pub const REFUSED: ArgLayout = ArgLayout {
+        size: 1,
+        align: 1,
+        class: Class::Bytes,
+        has_pointer: false,
+        kind: "refused",
+        name: "",
+        fields: &[],
+    };
+
+    const fn is_refused(&self) -> bool {
+        matches!(self.kind.as_bytes(), b"refused")
+    }
+
     pub(crate) const fn of_scalar<T>(class: Class, kind: &'static str) -> ArgLayout {
         ArgLayout {
             size: size_of::<T>(),
@@ -125,6 +141,9 @@ impl ArgLayout {
     }
 
     pub(crate) const fn of_array(element: ArgLayout, len: usize, stride: usize) -> ArgLayout {
+        if element.is_refused() {
+            return element;
+        }
         assert!(
             element.size == stride,
             "an array whose elements have padding cannot be passed"
@@ -191,6 +210,9 @@ impl ArgLayout {
                 offset,
                 layout: field,
             } = fields[index];
+            if field.is_refused() {
+                return field;
+            }
             let expected = end.next_multiple_of(field.align);
             if offset != expected {
                 let text = Text::new()
@@ -250,6 +272,9 @@ impl ArgLayout {
 #[track_caller]
 pub const fn check_layout<T: KernelArg>(expected: Expected) {
     let found = T::LAYOUT;
+    if found.is_refused() {
+        return;
+    }
     if expected.safe && found.has_pointer {
         let text = parameter(&expected)
             .text(" holds a device pointer, which a safe kernel cannot order or keep alive; declare the kernel `unsafe fn`, or pass the array as a parameter of its own");
@@ -295,6 +320,9 @@ pub const fn check_symbol<T: KernelArg>(
     variables: &[(usize, usize, &'static str, &'static str)],
 ) -> ArgLayout {
     let found = T::LAYOUT;
+    if found.is_refused() {
+        return found;
+    }
     if found.has_pointer {
         let text = Text::symbol(name, ty).text(", which holds a device pointer: a variable neither orders nor keeps alive what it points to; pass the array to the kernel, as `&[T]`");
         panic!("{}", text.as_str());

@@ -46,7 +46,7 @@
 //! | [`Float4`], [`Int2`], ... | `float4`, `int2`, ... | the value |
 //! | `&[T]`, `&mut [T]` | `const T*`, `T*` | `&` or `&mut` to any [`AsDeviceView<T>`] or [`AsDeviceViewMut<T>`], contiguous |
 //! | `Option<&[T]>` | a pointer that may be null | `None` or `Some(&x)`; of an `Option` of your own, `x.as_ref().map(\|x\| x as _)` |
-//! | [`Strided<T, N>`](Strided), `StridedMut<T, N>` | `gridcall::strided<const T, N>`, `<T, N>` of our header `gridcall.cuh` | the same, of rank `N`, however its elements lie |
+//! | [`Strided<T, N>`](Strided), `StridedMut<T, N>` | `gridcall::strided<const T, N>`, `<T, N>` of our header [`gridcall.cuh`](CUDA_HEADER) | the same, of rank `N`, however its elements lie |
 //! | [`TensorMap<T>`](TensorMap), `TensorMapMut<T>` | `const __grid_constant__ CUtensorMap` | `&` or `&mut` to one that was made of an array |
 //! | [`Texture<T>`](Texture) | `cudaTextureObject_t` | `&` to one that was made of an array |
 //! | [`Surface<T>`](Surface), `SurfaceMut<T>` | `cudaSurfaceObject_t` | `&` or `&mut` to one of a [`CudaArray`] |
@@ -321,7 +321,8 @@ pub use gridcall_macros::KernelArg;
 ///   parameters (arrays have `len()` and `is_empty()`, optional ones also `is_some()` and
 ///   `is_none()`), of `grid` and `block` (`x`, `y`, `z`; `grid.blocks()`, `block.threads()`) and of
 ///   `shared_mem_bytes`. Integers, literals and fields of structs too, are of one saturating type,
-///   so that `x.len() >= n * m` needs no cast and cannot wrap.
+///   so that `x.len() >= n * m` needs no cast and cannot wrap. A negative `n` fulfils it: a kernel that
+///   is wrong for one asks for `n >= 0` too.
 /// - `#[name("entry")]`: the entry in the PTX, if it is not named as the function; of a C++ name also
 ///   the readable form, `#[name("math::add<float>")]`. A kernel without `extern "C"` is found by its
 ///   plain name where one entry, or one overload, fits the declaration.
@@ -440,7 +441,7 @@ pub use module::Module;
 pub use pointer::{DevicePointer, DevicePointerMut};
 pub use prepared::Prepared;
 pub use replay::Replay;
-pub use strided::{Strided, StridedMut};
+pub use strided::{CUDA_HEADER, Strided, StridedMut};
 pub use surface::{AsSurface, AsSurfaceMut, Surface, SurfaceMut};
 pub use symbol::{Static, Symbol, SymbolError, SymbolErrorKind, SymbolView};
 pub use tensor_map::{

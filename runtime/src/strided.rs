@@ -1,6 +1,6 @@
 //! Arrays that a kernel takes in their dimensions: pointer, extents and strides by value.
 //!
-//! `kernels/include/gridcall.cuh` has the other side of it, `gridcall::strided<T, N>`.
+//! [`CUDA_HEADER`] has the other side of it, `gridcall::strided<T, N>`.
 
 use std::{fmt, marker::PhantomData};
 
@@ -13,11 +13,28 @@ use crate::{
     layout::{ArgLayout, Class},
 };
 
+/// The CUDA header `gridcall.cuh`: `gridcall::strided<T, N>`, which kernels take for [`Strided`] and
+/// [`StridedMut`]. It includes nothing.
+///
+/// For nvcc it belongs into a folder that is named by `-I`; copy it there once, from here or from
+/// `runtime/include` of the repository. A program that compiles its kernels itself gives it to
+/// `nvrtc::Program::header`.
+///
+/// ```
+/// let folder = std::env::temp_dir();
+/// std::fs::write(folder.join("gridcall.cuh"), gridcall::CUDA_HEADER)?;
+/// # std::fs::remove_file(folder.join("gridcall.cuh"))?;
+/// # assert!(gridcall::CUDA_HEADER.contains("struct strided"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub const CUDA_HEADER: &str = include_str!("../include/gridcall.cuh");
+
 /// An array of `N` dimensions that the kernel reads, as a parameter of a declaration.
 ///
-/// The kernel takes `gridcall::strided<const T, N>` of the header `gridcall.cuh`; the call takes
-/// any view of rank `N`, however its elements lie: transposed, sliced, flipped (negative strides)
-/// or broadcast (strides of 0). A view that has no shape is one of rank 1; `Shaped` gives it one.
+/// The kernel takes `gridcall::strided<const T, N>` of the header [`gridcall.cuh`](CUDA_HEADER);
+/// the call takes any view of rank `N`, however its elements lie: transposed, sliced, flipped
+/// (negative strides) or broadcast (strides of 0). A view that has no shape is one of rank 1;
+/// [`Shaped`](crate::Shaped) gives it one.
 ///
 /// In a contract, `x.extent(0)` is the number of elements along a dimension and `x.len()` that of
 /// all.

@@ -107,11 +107,11 @@ vectors! {
     LongLong1, "longlong1", i64, 8, (x);
     LongLong2, "longlong2", i64, 16, (x, y);
     LongLong3, "longlong3", i64, 8, (x, y, z);
-    LongLong4, "longlong4` (`longlong4_16a", i64, 16, (x, y, z, w);
+    LongLong4, "longlong4` and `longlong4_16a", i64, 16, (x, y, z, w);
     ULongLong1, "ulonglong1", u64, 8, (x);
     ULongLong2, "ulonglong2", u64, 16, (x, y);
     ULongLong3, "ulonglong3", u64, 8, (x, y, z);
-    ULongLong4, "ulonglong4` (`ulonglong4_16a", u64, 16, (x, y, z, w);
+    ULongLong4, "ulonglong4` and `ulonglong4_16a", u64, 16, (x, y, z, w);
     Float1, "float1", f32, 4, (x);
     Float2, "float2", f32, 8, (x, y);
     Float3, "float3", f32, 4, (x, y, z);
@@ -119,7 +119,7 @@ vectors! {
     Double1, "double1", f64, 8, (x);
     Double2, "double2", f64, 16, (x, y);
     Double3, "double3", f64, 8, (x, y, z);
-    Double4, "double4` (`double4_16a", f64, 16, (x, y, z, w);
+    Double4, "double4` and `double4_16a", f64, 16, (x, y, z, w);
 }
 
 #[cfg(feature = "half")]

@@ -55,6 +55,9 @@ fn a_missing_header_is_named() {
         "{shown}"
     );
     assert!(shown.contains("\"nowhere.cuh\""), "{shown}");
+    assert!(shown.contains("`Program::include_path`"), "{shown}");
+    let other = said(&program("int f() { return }"), "compute_75");
+    assert!(!other.contains("include_path"), "{other}");
 }
 
 #[test]
@@ -115,6 +118,12 @@ fn what_no_compiler_is_asked_for_is_told() {
     let shown = said(&Program::from_file("no/such/file.cu"), "compute_75");
     assert!(
         shown.starts_with("cannot read no/such/file.cu: "),
+        "{shown}"
+    );
+    // The relative path is one of the working folder's.
+    let folder = std::env::current_dir().unwrap();
+    assert!(
+        shown.ends_with(&format!("working folder, {}", folder.display())),
         "{shown}"
     );
 }

@@ -1,7 +1,7 @@
 //! Does what NVRTC compiles run, by the names and types that it is declared with?
 
 use gridcall::{
-    Float4, KernelArg, cover, kernel,
+    Float4, KernelArg, Shaped, cover, kernel,
     nvrtc::{Cache, NameExpression, Program},
 };
 
@@ -357,6 +357,46 @@ fn a_header_in_memory_is_found() {
     .cache(Cache::off())
     .compile_for("compute_75");
     assert!(compiled.unwrap().ptx().contains("1077936128"));
+}
+
+#[test]
+fn the_header_of_strided_arrays_is_in_the_crate() {
+    #[kernel]
+    unsafe extern "C" {
+        #[requires(y.extent(0) == x.extent(1), y.extent(1) == x.extent(0))]
+        safe fn turn(x: Strided<f32, 2>, y: StridedMut<f32, 2>);
+    }
+
+    nvrtc!();
+    let device = device!();
+    let module = Program::new(
+        "#include <gridcall.cuh>
+        __global__ void turn(gridcall::strided<const float, 2> x, gridcall::strided<float, 2> y) {
+            unsigned i = threadIdx.y, j = threadIdx.x;
+            if (i < x.extent(0) && j < x.extent(1)) y(j, i) = x(i, j);
+        }",
+    )
+    .header("gridcall.cuh", gridcall::CUDA_HEADER)
+    .kernel::<turn>()
+    .cache(Cache::off())
+    .compile(&device)
+    .unwrap()
+    .load(&device)
+    .unwrap();
+    // SAFETY: the source above holds the kernel that is declared; it is launched in one block.
+    let turn_over = unsafe { turn::load_from(&module) }.unwrap();
+    let stream = device.default_stream();
+    let x = stream
+        .clone_htod(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0])
+        .unwrap();
+    let mut y = stream.alloc_zeros::<f32>(6).unwrap();
+    let arguments = turn {
+        x: &Shaped::new(&x, [2, 3]),
+        y: &mut Shaped::new(&mut y, [3, 2]),
+    };
+    turn_over.launch(&stream, (1, (3, 2)), arguments).unwrap();
+    let turned = stream.clone_dtoh(&y).unwrap();
+    assert_eq!(turned, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
 }
 
 #[test]

@@ -192,6 +192,7 @@ impl<'a> Signature<'a> {
             #[doc = #doc]
             #(#cfgs)*
             #(#shared)*
+            #[must_use = "these are a kernel's arguments, and launch nothing by themselves: `.launch(&stream, launch)` does"]
             #[allow(
                 non_camel_case_types,
                 non_snake_case,

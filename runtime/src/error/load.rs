@@ -7,6 +7,7 @@ use cudarc::driver::DriverError;
 use super::{
     GeometryError, broken,
     releases::{isa, toolkit},
+    where_from,
 };
 use crate::driver::DriverCode;
 
@@ -198,7 +199,7 @@ pub enum LoadErrorKind {
         variants: String,
     },
     /// A module's file could not be read.
-    #[error("cannot read {path}: {source}")]
+    #[error("cannot read {path}: {source}{}", where_from(path, source))]
     Read {
         /// The file.
         path: String,

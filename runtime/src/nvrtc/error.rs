@@ -32,7 +32,10 @@ pub enum CompileErrorKind {
         function: &'static str,
     },
     /// The source's file cannot be read.
-    #[error("cannot read {path}: {source}")]
+    #[error(
+        "cannot read {path}: {source}{}",
+        crate::error::where_from(path, source)
+    )]
     Read {
         /// The file.
         path: String,
@@ -40,7 +43,7 @@ pub enum CompileErrorKind {
         source: io::Error,
     },
     /// The source does not compile.
-    #[error("cannot compile {name} for {arch}:\n{}", log.trim_end())]
+    #[error("cannot compile {name} for {arch}:\n{}{}", log.trim_end(), missing_header(log))]
     Source {
         /// The source, as the log names it.
         name: String,
@@ -175,5 +178,15 @@ impl From<Failed> for CompileError {
 impl fmt::Debug for CompileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+/// The cure where a header is not found: many of nvcc's are unknown to NVRTC.
+fn missing_header(log: &str) -> &'static str {
+    if log.contains("cannot open source file") {
+        "\nNVRTC finds no headers of the host's C++ library, such as <cstdint>: those of the toolkit take their place \
+         (<cuda/std/cstdint>), and your own are found by `Program::include_path` or `Program::header`"
+    } else {
+        ""
     }
 }
