@@ -26,6 +26,10 @@ mod parameters {
         #[requires(block.len() >= grid)]
         pub unsafe fn four(grid: u32, context: f32, block: &[f32], shared_mem_bytes: &mut [f32]);
         #[name("saxpy")]
+        #[requires(y.len() >= r#n, r#x.len() >= n)]
+        #[may_alias(x, y)]
+        pub unsafe fn five(n: u32, a: f32, x: &[f32], r#y: &mut [f32]);
+        #[name("saxpy")]
         pub unsafe fn r#move(saxpy: u32, four: f32, result: &[f32], core: &mut [f32]);
     }
 }
