@@ -49,7 +49,6 @@ use crate::{
     params::with_block,
 };
 
-pub(crate) use self::order::Access;
 pub use self::{
     array::{GraphSlice, GraphSliceMut},
     capture::{Capture, CaptureSlice, CaptureSliceMut},
@@ -57,6 +56,7 @@ pub use self::{
     error::{GraphError, GraphErrorKind},
     exec::{GraphBuffers, GraphExec},
 };
+pub(crate) use self::{capture::is_any_captured, order::Access};
 
 /// Typed launches, copies and fills, to be [instantiated](Graph::instantiate) and then launched
 /// together as often as one likes, for a small part of what the single launches cost the host.
