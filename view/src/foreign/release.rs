@@ -18,7 +18,7 @@ use std::{
 
 use super::{
     event::{Context, Event, relaxed, synchronize},
-    order::{Joined, Order, Settled, Settlement, settle},
+    order::{ForeignStream, Joined, Order, Settled, Settlement, settle},
 };
 use crate::{Guard, Place, StreamRef, ViewError};
 
@@ -32,7 +32,7 @@ pub(crate) struct Uses {
     context: AtomicPtr<c_void>,
     device: AtomicI32,
     /// The last use on each stream, where no stream of the owner's stands for all.
-    events: Mutex<Vec<(usize, Event)>>,
+    events: Mutex<Vec<(ForeignStream, Event)>>,
     /// The owner's stream, once a launch on it is noted here: all later ones are as that was.
     settled: Settled,
 }
@@ -95,10 +95,10 @@ impl Uses {
     /// Makes the launching stream wait for the uses on others that the owner's stream does not
     /// stand for.
     pub(crate) fn before(&self, joined: Joined) -> Result<(), ViewError> {
-        let stream = joined.stream.0.addr();
+        let stream = joined.identity();
         lock(&self.events)
             .iter()
-            .filter(|(other, _)| *other != stream)
+            .filter(|(other, event)| *other != stream || event.context() != joined.context())
             .try_for_each(|(_, event)| event.hold_back(joined.stream))
     }
 
@@ -107,7 +107,7 @@ impl Uses {
         if order.has_home() {
             return Ok(());
         }
-        let stream = joined.stream.0.addr();
+        let stream = joined.identity();
         let mut events = lock(&self.events);
         let last = events
             .iter()

@@ -113,6 +113,33 @@ fn an_order_that_is_no_streams_settles_nowhere() {
 }
 
 #[test]
+fn threads_and_contexts_have_default_streams_of_their_own() {
+    let fake = fake::session();
+    for (order, place) in [(Order::Settled, PLACE), (Order::Settled, Place::Everywhere)] {
+        let (tensor, _) = tensor(place, order);
+        launch(&tensor, stream(2)).unwrap();
+        launch(&tensor, stream(2)).unwrap();
+        fake.calls();
+        // The handle is the same, and the stream another one.
+        thread::scope(|scope| {
+            scope.spawn(|| launch(&tensor, stream(2)).unwrap());
+        });
+        assert_eq!(fake.calls(), ["0x2 waits", "record on 0x2"]);
+        // It did not come after what this thread had it do.
+        launch(&tensor, stream(OURS)).unwrap();
+        assert_eq!(fake.calls()[..2], ["0x51 waits", "0x51 waits"]);
+    }
+    let (tensor, _) = tensor(Place::Everywhere, Order::Settled);
+    launch(&tensor, stream(0)).unwrap();
+    let elsewhere = ptr::without_provenance_mut(fake::CONTEXT + 1);
+    // SAFETY: the driver of these tests never looks at a handle.
+    let elsewhere = unsafe { StreamRef::from_raw(ptr::null_mut(), elsewhere, 1) };
+    fake.calls();
+    launch(&tensor, elsewhere).unwrap();
+    assert_eq!(fake.calls(), ["0x0 waits", "record on 0x0"]);
+}
+
+#[test]
 fn a_stream_is_joined_once_by_all_arrays_of_a_launch() {
     let fake = fake::session();
     let arrays = [THEIRS, OTHERS, THEIRS, OTHERS].map(|raw| tensor(PLACE, on(raw)).0);
