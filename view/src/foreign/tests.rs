@@ -129,14 +129,21 @@ fn threads_and_contexts_have_default_streams_of_their_own() {
         launch(&tensor, stream(OURS)).unwrap();
         assert_eq!(fake.calls()[..2], ["0x51 waits", "0x51 waits"]);
     }
-    let (tensor, _) = tensor(Place::Everywhere, Order::Settled);
-    launch(&tensor, stream(0)).unwrap();
     let elsewhere = ptr::without_provenance_mut(fake::CONTEXT + 1);
     // SAFETY: the driver of these tests never looks at a handle.
     let elsewhere = unsafe { StreamRef::from_raw(ptr::null_mut(), elsewhere, 1) };
-    fake.calls();
-    launch(&tensor, elsewhere).unwrap();
-    assert_eq!(fake.calls(), ["0x0 waits", "record on 0x0"]);
+    for order in [Order::Settled, on(0), on(1)] {
+        let (tensor, released) = tensor(Place::Everywhere, order);
+        launch(&tensor, stream(0)).unwrap();
+        fake.calls();
+        launch(&tensor, elsewhere).unwrap();
+        assert_eq!(fake.calls(), ["0x0 waits", "record on 0x0"], "{order:?}");
+        // The owner is kept for both.
+        fake.busy(true);
+        drop(tensor);
+        assert_eq!(released.load(Ordering::SeqCst), 0);
+        fake.busy(false);
+    }
 }
 
 #[test]
