@@ -349,6 +349,70 @@ fn captures_forbid_what_may_wait() {
 }
 
 #[test]
+fn a_context_of_which_a_stream_is_captured_is_not_waited_for() {
+    let (_device, context) = fresh();
+    let stream = context.new_stream().unwrap();
+    for mode in [GLOBAL, THREAD_LOCAL, RELAXED] {
+        assert_eq!(begin(&stream, mode), SUCCESS);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                context.bind_to_thread().unwrap();
+                let mut mode = RELAXED;
+                assert_eq!(
+                    cu!(cuThreadExchangeStreamCaptureMode(&raw mut mode)),
+                    SUCCESS
+                );
+                assert_eq!(cu!(cuCtxSynchronize()), 900);
+            });
+        });
+        assert_eq!(end(&stream).0, 901, "{mode:?}");
+    }
+    assert_eq!(cu!(cuCtxSynchronize()), SUCCESS);
+}
+
+#[test]
+fn textures_do_not_come_and_go_beside_a_capture() {
+    let (_device, context) = fresh();
+    let stream = context.new_stream().unwrap();
+    let memory = allocate(4096);
+    let linear = sys::CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3 {
+        devPtr: memory,
+        format: sys::CUarray_format::CU_AD_FORMAT_FLOAT,
+        numChannels: 1,
+        sizeInBytes: 4096,
+    };
+    let resource = sys::CUDA_RESOURCE_DESC_st {
+        resType: sys::CUresourcetype::CU_RESOURCE_TYPE_LINEAR,
+        res: sys::CUDA_RESOURCE_DESC_st__bindgen_ty_1 { linear },
+        flags: 0,
+    };
+    // SAFETY: numbers and enumerations, of which zeros are values.
+    let description: sys::CUDA_TEXTURE_DESC = unsafe { std::mem::zeroed() };
+    let create = || {
+        let mut object = 0;
+        let code = cu!(cuTexObjectCreate(
+            &raw mut object,
+            &raw const resource,
+            &raw const description,
+            null()
+        ));
+        (code, object)
+    };
+    let (code, object) = create();
+    assert_eq!(code, SUCCESS);
+    assert_eq!(begin(&stream, GLOBAL), SUCCESS);
+    assert_eq!(create().0, 900);
+    assert_eq!(end(&stream).0, 901);
+    assert_eq!(begin(&stream, GLOBAL), SUCCESS);
+    assert_eq!(cu!(cuTexObjectDestroy(object)), 900);
+    assert_eq!(end(&stream).0, 901);
+    assert_eq!(begin(&stream, RELAXED), SUCCESS);
+    assert_eq!(create().0, SUCCESS);
+    assert_eq!(cu!(cuTexObjectDestroy(object)), SUCCESS);
+    assert_eq!(end(&stream).0, SUCCESS);
+}
+
+#[test]
 fn the_state_of_a_capture_can_be_asked() {
     let (_device, context) = fresh();
     let stream = context.new_stream().unwrap();

@@ -8,7 +8,7 @@ use syn::{Attribute, Expr, Ident, LitInt, LitStr, Meta, Path, Token, Type};
 
 use crate::contract;
 use crate::describe;
-use crate::kernel::{Attributes, Extents, Param, Rank};
+use crate::kernel::{Attributes, Extents, Param, Rank, unraw};
 use crate::report::Report;
 use crate::suggest;
 use crate::value::Taken;
@@ -303,7 +303,8 @@ impl Settings {
 }
 
 fn find_array(name: &Ident, params: &[Param], report: &mut Report) -> Option<usize> {
-    let Some(index) = params.iter().position(|param| param.ident == *name) else {
+    let is_named = |param: &Param| unraw(&param.ident) == unraw(name);
+    let Some(index) = params.iter().position(is_named) else {
         let names: Vec<String> = params
             .iter()
             .filter(|param| param.taken.is_array())

@@ -8,6 +8,7 @@ use quote::quote_spanned;
 use syn::{Lit, LitInt, Path};
 
 use crate::describe;
+use crate::kernel::unraw;
 use crate::report::Report;
 
 /// Notes the integer literals that no saturating integer can hold, and casts to other integers.
@@ -108,6 +109,30 @@ pub(crate) fn check_arrays(
             );
         }
     }
+}
+
+/// The expression with its variables spelled as the parameters are: `n` and `r#n` are one name.
+pub(crate) fn spelled(requirement: TokenStream, names: &[&Ident]) -> TokenStream {
+    let mut dots = 0;
+    let spell = |token: TokenTree| {
+        let after_dot = dots == 1;
+        dots = count_dots(&token, dots);
+        match token {
+            TokenTree::Ident(ident) if !after_dot => {
+                let of_param = names.iter().find(|name| unraw(name) == unraw(&ident));
+                let mut spelled = of_param.map_or_else(|| ident.clone(), |name| (*name).clone());
+                spelled.set_span(ident.span());
+                spelled.into()
+            }
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), spelled(group.stream(), names));
+                inner.set_span(group.span());
+                inner.into()
+            }
+            other => other,
+        }
+    };
+    requirement.into_iter().map(spell).collect()
 }
 
 /// Whether the expression speaks of `name`, as a variable and not as a field or method.
@@ -342,6 +367,22 @@ mod tests {
         assert!(!spoken_of("g.n > 0", "n"));
         assert!(!spoken_of("x.len() >= n", "len"));
         assert!(spoken_of("(0..n).contains(&m)", "n"));
+    }
+
+    #[test]
+    fn variables_are_spelled_as_parameters() {
+        let names = ["r#y", "n", "r#gen"].map(|name| {
+            name.strip_prefix("r#").map_or_else(
+                || Ident::new(name, proc_macro2::Span::call_site()),
+                |raw| Ident::new_raw(raw, proc_macro2::Span::call_site()),
+            )
+        });
+        let names: Vec<&Ident> = names.iter().collect();
+        let requirement = "(y.len() >= r#n) && g.y > 0 && r#gen.len() > m && x[y]".parse();
+        assert_eq!(
+            spelled(requirement.unwrap(), &names).to_string(),
+            "(r#y . len () >= n) && g . y > 0 && r#gen . len () > m && x [r#y]"
+        );
     }
 
     #[test]

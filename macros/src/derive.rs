@@ -72,7 +72,7 @@ fn implementation(
             const LAYOUT: #krate::__private::ArgLayout = #layout;
             #[inline]
             #[allow(unused_variables)]
-            unsafe fn write(&self, to: *mut ::core::primitive::u8) {
+            unsafe fn write(&self, __to: *mut ::core::primitive::u8) {
                 #write
             }
         }
@@ -113,7 +113,7 @@ fn of_struct(
     let layout = quote_spanned! {at(&input.ident)=> #layout #opaque #name };
     let writes = fields.iter().map(|Field { member, write, .. }| {
         quote_spanned! {ours()=>
-            #write(&self.#member, to.add(::core::mem::offset_of!(Self, #member)));
+            #write(&self.#member, __to.add(::core::mem::offset_of!(Self, #member)));
         }
     });
     let write = quote_spanned! {ours()=> unsafe { #(#writes)* } };
@@ -278,8 +278,8 @@ fn of_enum(
         .map(|name| quote_spanned! {ours()=> .named(#name) });
     let layout = quote_spanned! {ours()=> <#integer as #krate::KernelArg>::LAYOUT #named };
     let write = quote_spanned! {ours()=>
-        let value = *self as #integer;
-        unsafe { <#integer as #krate::KernelArg>::write(&value, to) }
+        let __value = *self as #integer;
+        unsafe { <#integer as #krate::KernelArg>::write(&__value, __to) }
     };
     Some(implementation(input, krate, &[], &layout, &write))
 }
@@ -407,9 +407,9 @@ pub(crate) fn as_device_view(input: &DeriveInput) -> TokenStream {
             #[inline]
             fn acquire<'__v>(
                 &'__v self,
-                stream: #krate::StreamRef<'__v>,
+                __stream: #krate::StreamRef<'__v>,
             ) -> ::core::result::Result<#krate::Guard<'__v>, #krate::ViewError> {
-                #view::<#element>::acquire(&self.#field, stream)
+                #view::<#element>::acquire(&self.#field, __stream)
             }
         }
     })
@@ -428,9 +428,9 @@ pub(crate) fn as_device_view_mut(input: &DeriveInput) -> TokenStream {
             #[inline]
             fn acquire_mut<'__v>(
                 &'__v mut self,
-                stream: #krate::StreamRef<'__v>,
+                __stream: #krate::StreamRef<'__v>,
             ) -> ::core::result::Result<#krate::Guard<'__v>, #krate::ViewError> {
-                #view::<#element>::acquire_mut(&mut self.#field, stream)
+                #view::<#element>::acquire_mut(&mut self.#field, __stream)
             }
         }
     })

@@ -13,6 +13,7 @@ use syn::{
 };
 
 use crate::attribute::{self, Settings};
+use crate::contract;
 use crate::family::{self, Family};
 use crate::report::Report;
 use crate::value::{self, Taken};
@@ -222,6 +223,9 @@ pub(crate) fn read(
 
 fn settle(settings: Settings, params: Vec<Param>, report: &mut Report) -> Kernel {
     let may_alias = settings.aliases(&params, report);
+    let names: Vec<&Ident> = params.iter().map(|param| &param.ident).collect();
+    let requires = settings.requires.into_iter();
+    let requires = requires.map(|one| contract::spelled(one, &names)).collect();
     Kernel {
         params,
         name: settings.name,
@@ -229,7 +233,7 @@ fn settle(settings: Settings, params: Vec<Param>, report: &mut Report) -> Kernel
         cluster: settings.cluster,
         cooperative: settings.cooperative,
         rank: settings.rank,
-        requires: settings.requires,
+        requires,
         may_alias,
     }
 }

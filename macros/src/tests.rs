@@ -89,26 +89,26 @@ fn a_kernel_is_a_function_and_a_struct() {
 fn a_launch_takes_its_steps_in_order() {
     let text = expand_block("vector", SAXPY);
     let steps = [
-        "let view2 = call.read::<f32, _>(2, 4, &self.x)?;",
-        "let view3 = call.write::<f32, _>(3, 4, &mut self.y)?;",
+        "let __view2 = __call.read::<f32, _>(2, 4, &self.x)?;",
+        "let __view3 = __call.write::<f32, _>(3, 4, &mut self.y)?;",
         "let n: ::gridcall::__private::Int = ::core::convert::Into::into(self.n);",
-        "let x = ::gridcall::__private::ViewOf(view2);",
+        "let x = ::gridcall::__private::ViewOf(__view2);",
         "if (x.len() >= n) {}",
-        "call.requirement(0, &[(\"n\", &{ n }), (\"x.len()\", &x.len())])",
-        "call.requirement(1,",
-        "call.disjoint(|| [(2, view2, false), (3, view3, true)])?;",
+        "__call.requirement(0, &[(\"n\", &{ n }), (\"x.len()\", &x.len())])",
+        "__call.requirement(1,",
+        "__call.disjoint(|| [(2, __view2, false), (3, __view3, true)])?;",
         "Params::<24>::zeroed();",
-        "params.set(0, &self.n);",
-        "params.set(4, &self.a);",
-        "params.set_pointer(8, view2);",
-        "params.set_pointer(16, view3);",
-        "let guard2 = call.acquire::<f32, _>(2, &self.x)?;",
-        "let guard3 = call.acquire_mut::<f32, _>(3, &mut self.y)?;",
-        "unsafe { call.enqueue(params) }?;",
-        "let mut end = call.finish();",
-        "end.guard(2, guard2);",
-        "end.guard(3, guard3);",
-        "end.result()",
+        "__params.set(0, &self.n);",
+        "__params.set(4, &self.a);",
+        "__params.set_pointer(8, __view2);",
+        "__params.set_pointer(16, __view3);",
+        "let __guard2 = __call.acquire::<f32, _>(2, &self.x)?;",
+        "let __guard3 = __call.acquire_mut::<f32, _>(3, &mut self.y)?;",
+        "unsafe { __call.enqueue(__params) }?;",
+        "let mut __end = __call.finish();",
+        "__end.guard(2, __guard2);",
+        "__end.guard(3, __guard3);",
+        "__end.result()",
     ];
     let text = compact(&text);
     let mut rest = text.as_str();
@@ -161,7 +161,7 @@ fn a_kernel_without_ptx_is_laid_out_by_its_types() {
             "unsafe fn load_from(module: &::gridcall::Module,)",
             "variants: &[],",
             "Params<{ __PLACES_k.size }>",
-            "params.set_pointer(__PLACES_k.offsets[2], view2);",
+            "__params.set_pointer(__PLACES_k.offsets[2], __view2);",
             "check_safe::<Grid>(\"k\", 1, \"g\", \"Grid\", false)",
         ],
     );
@@ -197,7 +197,7 @@ fn what_is_not_needed_is_left_out() {
         &text,
         &[
             "disjoint",
-            "call.requirement",
+            "__call.requirement",
             "check_layout",
             "check_element",
         ],
@@ -206,11 +206,11 @@ fn what_is_not_needed_is_left_out() {
     assert_lacks(
         &text,
         &[
-            "call.read",
+            "__call.read",
             "acquire",
-            "params.set",
+            "__params.set",
             "fn run(mut self",
-            "end.guard",
+            "__end.guard",
         ],
     );
     assert_has(
@@ -258,9 +258,9 @@ fn optional_arrays_and_pointers_borrow() {
             "impl ::gridcall::__private::Declared for maybe<'static> {",
             "x: ::core::option::Option<&dyn ::gridcall::AsDeviceView<f32>>,",
             "out: ::gridcall::DevicePointerMut<'_, f32>,",
-            "let view0 = call.read_optional::<f32>(0, 4, self.x)?;",
-            "let guard0 = call.acquire_optional::<f32>(0, self.x)?;",
-            "params.set(8, &self.out);",
+            "let __view0 = __call.read_optional::<f32>(0, 4, self.x)?;",
+            "let __guard0 = __call.acquire_optional::<f32>(0, self.x)?;",
+            "__params.set(8, &self.out);",
         ],
     );
 }
@@ -276,7 +276,7 @@ fn types_of_the_users_are_compared_by_the_compiler() {
              ::gridcall::__private::Class::Bytes,",
             "ptx: \".align 4 .b8 [12]\", place: \"../kernels/structs.ptx:",
             "::gridcall::__private::check_element::<Pixel>(\"julia\", 0, \"out\")",
-            "__SET1(&mut params, 8, &self.g);",
+            "__SET1(&mut __params, 8, &self.g);",
             "if ::core::mem::align_of::<Pixel>() < 1 { 1 } else { \
              ::core::mem::align_of::<Pixel>() }",
         ],
@@ -297,8 +297,8 @@ fn contracts_speak_of_launches_and_fields() {
             "::gridcall::__private::Field(g.n).get() * ::gridcall::__private::Int::new(2)",
             "(\"g.n\", &::gridcall::__private::Field(g.n).shown())",
             "let block: ::gridcall::__private::Extents = \
-             ::core::convert::Into::into(call.block());",
-            "let grid: ::gridcall::__private::Extents = ::core::convert::Into::into(call.grid());",
+             ::core::convert::Into::into(__call.block());",
+            "let grid: ::gridcall::__private::Extents = ::core::convert::Into::into(__call.grid());",
             "let shared_mem_bytes: ::gridcall::__private::Int",
         ],
     );
@@ -332,7 +332,7 @@ fn alignment_is_the_strictest_of_all() {
     assert_has(
         &text,
         &[
-            "call.read::<f32, _>(0, 16, &self.x)?",
+            "__call.read::<f32, _>(0, 16, &self.x)?",
             "if ::core::mem::align_of::<Float4>() < 32 { 32 }",
         ],
     );

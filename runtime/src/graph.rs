@@ -58,6 +58,7 @@ pub use self::{
     exec::{GraphBuffers, GraphExec},
 };
 pub(crate) use self::{
+    capture::is_any_captured,
     one::{Failed, Replayed},
     order::Access,
 };

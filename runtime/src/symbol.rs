@@ -529,6 +529,11 @@ impl<D: DeclaredSymbol> Symbol<D> {
         }
         let _current = self.enter()?;
         let uses = self.loaded.uses(writes);
+        if uses.is_empty() {
+            // Nobody orders it, but to wait for the copy would end the capture.
+            // SAFETY: the stream is borrowed, and its context current.
+            unsafe { uses::refuse_capture(stream.cu_stream()) }.map_err(|kind| self.error(kind))?;
+        }
         // SAFETY: the stream is borrowed, of the symbol's context, which is current.
         let acquired = unsafe { Acquired::new(uses, stream.cu_stream()) }?;
         copy(stream.cu_stream())

@@ -21,8 +21,10 @@ use crate::{
     contract::Int,
     current::Current,
     error::BufferError,
+    graph::is_any_captured,
     kernel::NoView,
     layout::{ArgLayout, Class},
+    relaxed::RelaxedCapture,
 };
 
 /// A texture object of an array, or of a [`CudaArray`]: `cudaTextureObject_t` in CUDA C++.
@@ -66,7 +68,9 @@ use crate::{
 ///
 /// The driver does not say that an object may be destroyed under a kernel. So the drop of a texture of
 /// memory waits until the device is done with all that is enqueued in the context; keep textures that are used
-/// often. That of a texture of a [`CudaArray`] does nothing: the object stays with the array.
+/// often. The driver ends a capture of any stream of a context that is waited for: while
+/// [`Graph::capture`](crate::Graph::capture) lasts, the object leaks instead; drop no texture of memory while
+/// others capture. That of a texture of a [`CudaArray`] does nothing: the object stays with the array.
 pub struct Texture<'a, T> {
     object: Object,
     /// Outermost first.
@@ -425,6 +429,8 @@ unsafe fn create(
 ) -> Result<Object, TextureError> {
     let _current =
         Current::enter(context).map_err(|error| driver_error("cuCtxSetCurrent", error))?;
+    // No capture depends on an object that is new.
+    let _relaxed = RelaxedCapture::enter();
     let mut object = 0;
     // SAFETY: the descriptions are whole, by the caller; `object` takes the answer.
     unsafe { sys::cuTexObjectCreate(&raw mut object, resource, description, std::ptr::null()) }
@@ -441,7 +447,12 @@ impl<T> Drop for Texture<'_, T> {
         let Ok(_current) = Current::enter(context) else {
             return;
         };
-        // Where it cannot be waited for, as while a graph is captured, the object leaks.
+        // To wait would end the capture, on whatever thread it is.
+        if is_any_captured() {
+            return;
+        }
+        let _relaxed = RelaxedCapture::enter();
+        // Where it cannot be waited for, the object leaks.
         if result::ctx::synchronize().is_ok() {
             // SAFETY: no kernel that takes the object runs, and none is launched any more.
             let _ = unsafe { sys::cuTexObjectDestroy(self.object.0) };

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use gridcall::{
-    Buffer, Graph, GraphError, GraphErrorKind, cover,
+    Buffer, Graph, GraphError, GraphErrorKind, Texture, cover,
     cudarc::driver::{CudaStream, sys},
     kernel,
 };
@@ -252,6 +252,34 @@ fn graph_array(
     graph
         .own(Buffer::<f32>::zeroed(stream, 4).unwrap())
         .unwrap()
+}
+
+#[test]
+fn a_texture_that_is_dropped_leaves_a_capture_alone() {
+    let device = device!(alone);
+    let stream = device.new_stream().unwrap();
+    let table = Buffer::from_slice(&stream, &[1.0_f32; 4]).unwrap();
+    let texture = Texture::linear(&device, &table).unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let mut y = graph_array(&mut graph, &stream);
+    let record = |capture: &mut gridcall::Capture<'_, '_>| {
+        drop(texture);
+        capture.launch(
+            cover(4),
+            fill {
+                y: &mut y,
+                v: 2.0,
+                n: 4,
+            },
+        )
+    };
+    // SAFETY: nothing is enqueued but a launch by the capture.
+    unsafe { graph.capture(&stream, record) }.unwrap();
+    let mut graph = graph.instantiate().unwrap();
+    graph.launch(&stream).unwrap();
+    assert_eq!(graph.slice(y).unwrap().to_vec().unwrap(), [2.0; 4]);
+    // After a capture textures are let go of again.
+    drop(Texture::linear(&device, &table).unwrap());
 }
 
 #[test]

@@ -26,6 +26,10 @@ mod parameters {
         #[requires(block.len() >= grid)]
         pub unsafe fn four(grid: u32, context: f32, block: &[f32], shared_mem_bytes: &mut [f32]);
         #[name("saxpy")]
+        #[requires(y.len() >= r#n, r#x.len() >= n)]
+        #[may_alias(x, y)]
+        pub unsafe fn five(n: u32, a: f32, x: &[f32], r#y: &mut [f32]);
+        #[name("saxpy")]
         pub unsafe fn r#move(saxpy: u32, four: f32, result: &[f32], core: &mut [f32]);
     }
 }
@@ -111,6 +115,74 @@ mod statics {
         size_of_val(&window) + size_of_val(&r#static)
     }
 }
+
+/// Constants, statics and variables of the device are called what the generated code might call what is its
+/// own: in a pattern, such a name is no new variable.
+macro_rules! beside_items {
+    ($($name:ident)+) => {$(
+        mod $name {
+            use gridcall::{AsDeviceView, AsDeviceViewMut, KernelArg, kernel};
+
+            mod constants {
+                use super::*;
+
+                #[allow(non_upper_case_globals)]
+                const $name: u8 = 0;
+
+                declarations!();
+            }
+
+            mod variables {
+                use super::*;
+
+                #[kernel(ptx = "../kernels/symbols.ptx")]
+                unsafe extern "C" {
+                    #[name("scale")]
+                    static mut $name: f32;
+                }
+
+                declarations!();
+            }
+        }
+    )+};
+}
+
+macro_rules! declarations {
+    () => {
+        #[kernel(ptx = "../kernels/vector.ptx")]
+        unsafe extern "C" {
+            #[requires(x.len() >= n, y.len() >= n, grid.x > 0)]
+            safe fn saxpy(n: u32, a: f32, x: &[f32], y: &mut [f32]);
+        }
+
+        #[kernel(ptx = "../kernels/structs.ptx")]
+        unsafe extern "C" {
+            safe fn julia(out: &mut [u32], g: Grid);
+        }
+
+        #[derive(Clone, Copy, KernelArg)]
+        #[repr(C)]
+        struct Grid {
+            x0: f32,
+            dx: f32,
+            n: i32,
+        }
+
+        #[derive(Clone, Copy, KernelArg)]
+        #[repr(u8)]
+        enum Mode {
+            Nearest,
+        }
+
+        #[derive(AsDeviceView, AsDeviceViewMut)]
+        struct Samples<A>(A);
+    };
+}
+
+beside_items!(
+    params call end arrays offset value to index array view view0 view1 view2 view3 guard guard0 guard1 guard2
+    guard3 address error layout result field kernel
+);
 
 /// Declarations in function bodies see the types beside them.
 fn in_a_body() -> fn(&Arc<CudaContext>) -> Result<Kernel<julia>, LoadError> {

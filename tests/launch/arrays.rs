@@ -300,6 +300,39 @@ fn copies_with_device_arrays() {
 }
 
 #[test]
+fn the_stride_of_one_element_leads_nowhere() {
+    let device = device!();
+    let stream = device.default_stream();
+    let wide = Buffer::from_slice(&stream, &counting(40)).unwrap();
+    let copied = |shape: [usize; 3], strides| {
+        let mut array = CudaArray::<f32>::zeroed(&stream, shape).unwrap();
+        let view = Shaped::strided(&wide, 8, shape, strides);
+        array.copy_from(&stream, &view).unwrap();
+        array.to_vec().unwrap()
+    };
+    let rows = [8.0, 9.0, 13.0, 14.0];
+    for nowhere in [10, 7, 1, 0, -3, isize::MAX] {
+        assert_eq!(copied([1, 2, 2], [nowhere, 5, 1]), rows, "{nowhere}");
+        assert_eq!(copied([2, 1, 2], [5, nowhere, 1]), rows, "{nowhere}");
+        assert_eq!(
+            copied([2, 2, 1], [10, 5, nowhere]),
+            [8.0, 13.0, 18.0, 23.0],
+            "{nowhere}"
+        );
+    }
+    // Of what is refused, all strides are told.
+    let mut array = CudaArray::<f32>::zeroed(&stream, [2, 2, 2]).unwrap();
+    let view = Shaped::strided(&wide, 8, [2, 2, 2], [-4, 5, 1]);
+    let error = array.copy_from(&stream, &view).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("the device array's strides are [-4, 5, 1] in elements"),
+        "{error}"
+    );
+}
+
+#[test]
 fn uses_are_in_order_across_streams() {
     let device = device!();
     let [first, second] = [device.new_stream().unwrap(), device.new_stream().unwrap()];

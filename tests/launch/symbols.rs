@@ -420,6 +420,12 @@ fn a_captured_stream_is_refused() {
     );
     let error = slow_taps(&stream, (1, 5), &mut y, 0).unwrap_err();
     assert!(matches!(error.kind(), LaunchErrorKind::Capturing));
+    // Nor is one that nobody writes read there, which would end the capture.
+    let error = RAMP.read(&stream).unwrap_err();
+    assert!(
+        matches!(error.kind(), SymbolErrorKind::Capturing),
+        "{error}"
+    );
     let flags = gridcall::cudarc::driver::sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
     drop(stream.end_capture(flags).unwrap());
     assert_eq!(symbol.read(&stream).unwrap(), ONE);

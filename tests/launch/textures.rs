@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use gridcall::{
     AddressMode, Buffer, FilterMode, Sampler, Shaped, Texture, UInt2, cover,
-    cudarc::driver::CudaContext, kernel,
+    cudarc::driver::{CudaContext, sys},
+    kernel,
 };
 
 use crate::{
@@ -113,6 +114,20 @@ fn a_launch_by_textures_is_in_order() {
     }
     fill(&first, cover(256), &mut x, 0.0, 256).unwrap();
     assert_eq!(y.to_vec().unwrap(), [2.0; 256]);
+}
+
+#[test]
+fn a_texture_is_made_beside_a_capture() {
+    let device = device!(alone);
+    let stream = device.default_stream();
+    let captured = device.new_stream().unwrap();
+    let table = stream.clone_htod(&[0.5_f32, 1.5]).unwrap();
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    captured.begin_capture(mode).unwrap();
+    let texture = Texture::linear(&device, &table).unwrap();
+    let flags = sys::CUgraphInstantiate_flags(0);
+    captured.end_capture(flags).unwrap();
+    drop(texture);
 }
 
 #[test]

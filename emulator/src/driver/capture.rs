@@ -228,6 +228,27 @@ impl Driver {
         }
     }
 
+    /// Refuses to wait for a context of which a stream is captured, whatever the mode of the capture and of the
+    /// thread: so does an H200.
+    pub(crate) fn forbid_on_captured_context(&mut self, context: usize) -> Answer {
+        let group = self.get_context(context)?.group;
+        let of_context = |(_, capture): &(&u64, &Capture)| capture.group == group;
+        let captures: Vec<u64> = self
+            .captures
+            .iter()
+            .filter(of_context)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in &captures {
+            self.invalidate(*id);
+        }
+        if captures.is_empty() {
+            Ok(())
+        } else {
+            Err(Code::STREAM_CAPTURE_UNSUPPORTED)
+        }
+    }
+
     /// Refuses a call that may wait for work of other streams while a capture forbids such calls.
     pub(crate) fn forbid_while_capturing(&mut self, context: usize) -> Answer {
         if self.captures.is_empty() {

@@ -498,7 +498,7 @@ driver_api! {
 
     fn cuCtxSynchronize(call) {
         let context = call.context()?;
-        call.forbid_while_capturing(context)?;
+        call.forbid_on_captured_context(context)?;
         call.synchronize_context(context)
     }
 

@@ -215,6 +215,7 @@ impl Call {
         description: &TextureDescription,
     ) -> Answer<u64> {
         let context = self.context()?;
+        self.forbid_while_capturing(context)?;
         let mut image = self.image_of(resource)?;
         let known = READ_AS_INTEGER | NORMALIZED | SRGB | HINTS;
         if description.flags & !known != 0 {
@@ -236,6 +237,7 @@ impl Call {
 
     fn create_surface(&mut self, resource: &Resource) -> Answer<u64> {
         let context = self.context()?;
+        self.forbid_while_capturing(context)?;
         if resource.kind != OF_ARRAY {
             return Err(Code::INVALID_VALUE);
         }
@@ -269,7 +271,8 @@ driver_api! {
     }
 
     fn cuTexObjectDestroy(call, object: u64) {
-        call.context()?;
+        let context = call.context()?;
+        call.forbid_while_capturing(context)?;
         if object == 0 {
             return Ok(());
         }
@@ -298,7 +301,8 @@ driver_api! {
     }
 
     fn cuSurfObjectDestroy(call, object: u64) {
-        call.context()?;
+        let context = call.context()?;
+        call.forbid_while_capturing(context)?;
         if object == 0 {
             return Ok(());
         }

@@ -17,22 +17,22 @@ impl Subject<'_> {
     ///
     /// ```text
     /// // check
-    /// let view2 = call.read::<f32, _>(2, 4, &self.x)?;
-    /// { let n = Int::from(self.n); let x = ViewOf(view2); if (x.len() >= n) {} else { return Err(..); } }
-    /// call.disjoint(|| [(2, view2, false), (3, view3, true)])?;
-    /// let mut params = Params::<24>::zeroed();
-    /// params.set(0, &self.n);
-    /// params.set_pointer(8, view2);
-    /// Ok(params)
+    /// let __view2 = __call.read::<f32, _>(2, 4, &self.x)?;
+    /// { let n = Int::from(self.n); let x = ViewOf(__view2); if (x.len() >= n) {} else { return Err(..); } }
+    /// __call.disjoint(|| [(2, __view2, false), (3, __view3, true)])?;
+    /// let mut __params = Params::<24>::zeroed();
+    /// __params.set(0, &self.n);
+    /// __params.set_pointer(8, __view2);
+    /// Ok(__params)
     /// // see
-    /// arrays.read::<f32, _>(2, &self.x);
-    /// arrays.write::<f32, _>(3, &self.y);
+    /// __arrays.read::<f32, _>(2, &self.x);
+    /// __arrays.write::<f32, _>(3, &self.y);
     /// // run
-    /// let guard2 = call.acquire::<f32, _>(2, &self.x)?;
-    /// unsafe { call.enqueue(params) }?;
-    /// let mut end = call.finish();
-    /// end.guard(2, guard2);
-    /// end.result()
+    /// let __guard2 = __call.acquire::<f32, _>(2, &self.x)?;
+    /// unsafe { __call.enqueue(__params) }?;
+    /// let mut __end = __call.finish();
+    /// __end.guard(2, __guard2);
+    /// __end.result()
     /// ```
     pub(super) fn arguments(&self, signature: &Signature<'_>) -> TokenStream {
         let krate = self.krate;
@@ -61,7 +61,7 @@ impl Subject<'_> {
         let see = (!arrays.is_empty()).then(|| {
             quote_spanned! {ours()=>
                 #[allow(clippy::all, clippy::pedantic)]
-                fn see(&self, arrays: &mut #krate::__private::Arrays) {
+                fn see(&self, __arrays: &mut #krate::__private::Arrays) {
                     #(#see)*
                 }
             }
@@ -71,7 +71,7 @@ impl Subject<'_> {
         let pack = (0..self.kernel.params.len()).map(|index| self.pack(index));
         let finish = arrays.iter().map(|&index| {
             let (number, guard) = (plain(index), guard(index));
-            quote_spanned! {ours()=> end.guard(#number, #guard); }
+            quote_spanned! {ours()=> __end.guard(#number, #guard); }
         });
         // SAFETY (of the generated code): both methods take every step in order, and `enqueue` gets
         // all arguments described and acquired as declared, and packed as the PTX lays them out,
@@ -88,30 +88,30 @@ impl Subject<'_> {
                 #[allow(unused_mut, unused_parens, clippy::all, clippy::pedantic)]
                 fn check<__P: #krate::__private::Purpose>(
                     &mut self,
-                    call: &#krate::__private::Call<'_, __P>,
+                    __call: &#krate::__private::Call<'_, __P>,
                 ) -> ::core::result::Result<Self::Params, __P::Stop> {
                     #claims
                     #functions
                     #(#describe)*
                     #(#requires)*
                     #disjoint
-                    let mut params = #krate::__private::Params::<#params_size>::zeroed();
+                    let mut __params = #krate::__private::Params::<#params_size>::zeroed();
                     #(#pack)*
-                    ::core::result::Result::Ok(params)
+                    ::core::result::Result::Ok(__params)
                 }
                 #see
                 #[inline(always)]
                 #[allow(unused_mut, clippy::all, clippy::pedantic)]
                 unsafe fn run(
                     #mutability self,
-                    call: &#krate::__private::Call<'_>,
-                    params: &mut Self::Params,
+                    __call: &#krate::__private::Call<'_>,
+                    __params: &mut Self::Params,
                 ) -> ::core::result::Result<(), #krate::LaunchError> {
                     #(#acquire)*
-                    unsafe { call.enqueue(params) }?;
-                    let mut end = call.finish();
+                    unsafe { __call.enqueue(__params) }?;
+                    let mut __end = __call.finish();
                     #(#finish)*
-                    end.result()
+                    __end.result()
                 }
             }
         }
@@ -123,13 +123,13 @@ impl Subject<'_> {
         let elem = param.taken.elem();
         match &param.taken {
             Taken::Optional { .. } => quote_spanned! {ours()=>
-                arrays.read_optional::<#elem>(#number, self.#field);
+                __arrays.read_optional::<#elem>(#number, self.#field);
             },
             taken if taken.is_written_array() => quote_spanned! {ours()=>
-                arrays.write::<#elem, _>(#number, &self.#field);
+                __arrays.write::<#elem, _>(#number, &self.#field);
             },
             _ => quote_spanned! {ours()=>
-                arrays.read::<#elem, _>(#number, &self.#field);
+                __arrays.read::<#elem, _>(#number, &self.#field);
             },
         }
     }
@@ -152,7 +152,7 @@ impl Subject<'_> {
         functions
             .map(|(index, param)| {
                 let (field, address, number) = (&param.ident, view(index), plain(index));
-                quote_spanned! {ours()=> let #address = call.function(#number, self.#field)?; }
+                quote_spanned! {ours()=> let #address = __call.function(#number, self.#field)?; }
             })
             .collect()
     }
@@ -165,34 +165,34 @@ impl Subject<'_> {
         let written = param.taken.is_written_array();
         match &param.taken {
             Taken::TensorMap { .. } if written => quote_spanned! {ours()=>
-                let #view = call.write_tensor_map::<#elem, _>(#number, &self.#field)?;
+                let #view = __call.write_tensor_map::<#elem, _>(#number, &self.#field)?;
             },
             Taken::TensorMap { .. } => quote_spanned! {ours()=>
-                let #view = call.read_tensor_map::<#elem, _>(#number, &self.#field)?;
+                let #view = __call.read_tensor_map::<#elem, _>(#number, &self.#field)?;
             },
             Taken::Texture { .. } => quote_spanned! {ours()=>
-                let #view = call.read_texture::<#elem, _>(#number, &self.#field)?;
+                let #view = __call.read_texture::<#elem, _>(#number, &self.#field)?;
             },
             Taken::Surface { .. } if written => quote_spanned! {ours()=>
-                let #view = call.write_surface::<#elem, _>(#number, &self.#field)?;
+                let #view = __call.write_surface::<#elem, _>(#number, &self.#field)?;
             },
             Taken::Surface { .. } => quote_spanned! {ours()=>
-                let #view = call.read_surface::<#elem, _>(#number, &self.#field)?;
+                let #view = __call.read_surface::<#elem, _>(#number, &self.#field)?;
             },
             Taken::Strided { rank, .. } if written => quote_spanned! {ours()=>
-                let #view = call.write_strided::<#elem, _, { #rank }>(#number, #align, &mut self.#field)?;
+                let #view = __call.write_strided::<#elem, _, { #rank }>(#number, #align, &mut self.#field)?;
             },
             Taken::Strided { rank, .. } => quote_spanned! {ours()=>
-                let #view = call.read_strided::<#elem, _, { #rank }>(#number, #align, &self.#field)?;
+                let #view = __call.read_strided::<#elem, _, { #rank }>(#number, #align, &self.#field)?;
             },
             Taken::Optional { .. } => quote_spanned! {ours()=>
-                let #view = call.read_optional::<#elem>(#number, #align, self.#field)?;
+                let #view = __call.read_optional::<#elem>(#number, #align, self.#field)?;
             },
             Taken::Slice { .. } if written => quote_spanned! {ours()=>
-                let #view = call.write::<#elem, _>(#number, #align, &mut self.#field)?;
+                let #view = __call.write::<#elem, _>(#number, #align, &mut self.#field)?;
             },
             _ => quote_spanned! {ours()=>
-                let #view = call.read::<#elem, _>(#number, #align, &self.#field)?;
+                let #view = __call.read::<#elem, _>(#number, #align, &self.#field)?;
             },
         }
     }
@@ -312,7 +312,7 @@ impl Subject<'_> {
                 #bindings
                 #geometry
                 if (#condition) {} else {
-                    return ::core::result::Result::Err(call.requirement(#nth, &[#(#values),*]));
+                    return ::core::result::Result::Err(__call.requirement(#nth, &[#(#values),*]));
                 }
             }
         }
@@ -336,7 +336,7 @@ impl Subject<'_> {
             }
             let (method, ty) = (Ident::new(name, ours()), Ident::new(ty, ours()));
             bindings.extend(quote_spanned! {ours()=>
-                let #ident: #krate::__private::#ty = ::core::convert::Into::into(call.#method());
+                let #ident: #krate::__private::#ty = ::core::convert::Into::into(__call.#method());
             });
             values.push(quote_spanned! {ours()=> (#name, &{ #ident }) });
         }
@@ -358,7 +358,7 @@ impl Subject<'_> {
             };
             quote_spanned! {ours()=> (#number, #span, #written) }
         });
-        quote_spanned! {ours()=> call.disjoint(|| [#(#spans),*])?; }
+        quote_spanned! {ours()=> __call.disjoint(|| [#(#spans),*])?; }
     }
 
     fn acquire(&self, index: usize) -> TokenStream {
@@ -367,13 +367,13 @@ impl Subject<'_> {
         let elem = param.taken.elem();
         match &param.taken {
             Taken::Optional { .. } => quote_spanned! {ours()=>
-                let #guard = call.acquire_optional::<#elem>(#number, self.#field)?;
+                let #guard = __call.acquire_optional::<#elem>(#number, self.#field)?;
             },
             taken if taken.is_written_array() => quote_spanned! {ours()=>
-                let #guard = call.acquire_mut::<#elem, _>(#number, &mut self.#field)?;
+                let #guard = __call.acquire_mut::<#elem, _>(#number, &mut self.#field)?;
             },
             _ => quote_spanned! {ours()=>
-                let #guard = call.acquire::<#elem, _>(#number, &self.#field)?;
+                let #guard = __call.acquire::<#elem, _>(#number, &self.#field)?;
             },
         }
     }
@@ -385,31 +385,31 @@ impl Subject<'_> {
         match &param.taken {
             Taken::Slice { .. } | Taken::Optional { .. } => {
                 let view = view(index);
-                quote_spanned! {ours()=> params.set_pointer(#offset, #view); }
+                quote_spanned! {ours()=> __params.set_pointer(#offset, #view); }
             }
             Taken::Strided { .. }
             | Taken::TensorMap { .. }
             | Taken::Texture { .. }
             | Taken::Surface { .. } => {
                 let view = view(index);
-                quote_spanned! {ours()=> params.set(#offset, #view.value()); }
+                quote_spanned! {ours()=> __params.set(#offset, #view.value()); }
             }
             Taken::Condition { .. } => {
                 let number = plain(index);
                 quote_spanned! {ours()=>
-                    params.set(#offset, &call.condition(#number, self.#field)?);
+                    __params.set(#offset, &__call.condition(#number, self.#field)?);
                 }
             }
             Taken::Value { known: None, ty } if self.entry.is_some() || self.later => {
                 let set = set(index, ty);
-                quote_spanned! {ours()=> #set(&mut params, #offset, &self.#field); }
+                quote_spanned! {ours()=> #set(&mut __params, #offset, &self.#field); }
             }
             Taken::Function { .. } => {
                 let address = view(index);
-                quote_spanned! {ours()=> params.set(#offset, &#address); }
+                quote_spanned! {ours()=> __params.set(#offset, &#address); }
             }
             Taken::Value { .. } | Taken::Pointer { .. } => {
-                quote_spanned! {ours()=> params.set(#offset, &self.#field); }
+                quote_spanned! {ours()=> __params.set(#offset, &self.#field); }
             }
         }
     }
@@ -441,8 +441,8 @@ impl Subject<'_> {
                 &#ty,
             ) = {
                 #krate::__private::check_safe::<#ty>(#kernel, #number, #name, #shown, #safe);
-                |params, offset, value| {
-                    #krate::__private::Params::<#params_size>::set::<#ty>(params, offset, value);
+                |__params, __offset, __value| {
+                    #krate::__private::Params::<#params_size>::set::<#ty>(__params, __offset, __value);
                 }
             };
         }
@@ -505,8 +505,8 @@ impl Subject<'_> {
                             place: #place,
                             safe: #safe,
                         });
-                        |params, offset, value| {
-                            #krate::__private::Params::<#params_size>::set::<#ty>(params, offset, value);
+                        |__params, __offset, __value| {
+                            #krate::__private::Params::<#params_size>::set::<#ty>(__params, __offset, __value);
                         }
                     };
                 }
@@ -577,11 +577,11 @@ pub(super) fn class(class: ptx::Class) -> &'static str {
 }
 
 fn view(index: usize) -> Ident {
-    format_ident!("view{index}", span = ours())
+    format_ident!("__view{index}", span = ours())
 }
 
 fn guard(index: usize) -> Ident {
-    format_ident!("guard{index}", span = ours())
+    format_ident!("__guard{index}", span = ours())
 }
 
 /// What packs a value of a type that this macro does not know.

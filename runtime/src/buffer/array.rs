@@ -443,25 +443,9 @@ impl<T: Texel> CudaArray<T> {
                 (width, width * height)
             }
             Layout::Strided { shape, strides } if shape == extents => {
-                let strides: Option<Vec<usize>> = strides
-                    .iter()
-                    .map(|stride| usize::try_from(*stride).ok())
-                    .collect();
-                // What is next to a row, and next to a slice; layers of rows are slices of one row.
-                let found = match strides.as_deref() {
-                    Some(&[1]) => Some((width, width)),
-                    Some(&[row, 1]) if depth > 1 => Some((row, row)),
-                    Some(&[row, 1]) => Some((row, row * height)),
-                    Some(&[slice, row, 1]) => Some((row, slice)),
-                    _ => None,
-                };
-                let fits = |&(row, slice): &(usize, usize)| {
-                    row >= width && slice >= row * height && slice.is_multiple_of(row)
-                };
-                found.filter(fits).ok_or_else(|| {
+                rows_apart([width, height, depth], strides).ok_or_else(|| {
                     rule(format!(
-                        "the device array's strides are {:?} in elements; a copy takes elements of a row side by side, rows at least {width} apart, and slices a number of rows apart",
-                        strides.unwrap_or_default()
+                        "the device array's strides are {strides:?} in elements; a copy takes elements of a row side by side, rows at least {width} apart, and slices a number of rows apart"
                     ))
                 })?
             }
@@ -669,6 +653,43 @@ fn ended(
         return Err(ArrayErrorKind::View(error).into());
     }
     copied
+}
+
+/// What is next to a row, and next to a slice, of an array with these strides, if a copy takes them. Layers of rows
+/// are slices of one row; the stride of one element leads nowhere.
+fn rows_apart([width, height, depth]: [usize; 3], strides: &[isize]) -> Option<(usize, usize)> {
+    let leads = |extent: usize, stride: isize, nowhere: Option<usize>| match extent {
+        1 => nowhere,
+        _ => usize::try_from(stride).ok(),
+    };
+    let &[ref outer @ .., inner] = strides else {
+        return None;
+    };
+    let (row, slice) = match *outer {
+        [] => (width, width),
+        [layer] if depth > 1 => {
+            let row = leads(depth, layer, None)?;
+            (row, row)
+        }
+        [row] => {
+            let row = leads(height, row, Some(width))?;
+            (row, row.checked_mul(height)?)
+        }
+        [slice, _] if height == 1 => {
+            let row = leads(depth, slice, Some(width))?;
+            (row, row)
+        }
+        [slice, row] => {
+            let row = leads(height, row, None)?;
+            (row, leads(depth, slice, row.checked_mul(height))?)
+        }
+        _ => return None,
+    };
+    let fits = (inner == 1 || width == 1)
+        && row >= width
+        && slice >= row.checked_mul(height)?
+        && slice.is_multiple_of(row);
+    fits.then_some((row, slice))
 }
 
 /// The rows of a device array, in bytes.

@@ -1,6 +1,15 @@
 //! Recording what others enqueue on a stream into a graph.
 
-use std::{ffi::c_int, fmt, marker::PhantomData, ptr, sync::Arc};
+use std::{
+    ffi::c_int,
+    fmt,
+    marker::PhantomData,
+    ptr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+};
 
 use cudarc::driver::{
     CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, DriverError, SyncOnDrop, sys,
@@ -31,6 +40,32 @@ pub struct Capture<'g, 'a> {
     stream: &'g Arc<CudaStream>,
     /// Whether the stream is still being captured.
     active: bool,
+    /// Dropped after the capture is ended.
+    _counted: Counted,
+}
+
+/// How many captures there are.
+static CAPTURES: AtomicUsize = AtomicUsize::new(0);
+
+/// One of them, as long as it lives.
+struct Counted;
+
+impl Counted {
+    fn begin() -> Counted {
+        CAPTURES.fetch_add(1, SeqCst);
+        Counted
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        CAPTURES.fetch_sub(1, SeqCst);
+    }
+}
+
+/// Whether a stream is captured into a graph of this crate.
+pub(crate) fn is_any_captured() -> bool {
+    CAPTURES.load(SeqCst) > 0
 }
 
 /// An array of a graph for cudarc and its libraries, while a stream is captured. Lending it waits
@@ -120,6 +155,7 @@ impl<'g, 'a> Capture<'g, 'a> {
         }
         let after = inner.order.before(&all(&[]));
         let after: Vec<_> = after.iter().map(|&index| inner.nodes[index].raw).collect();
+        let counted = Counted::begin();
         // SAFETY: the stream is borrowed and its context current; the graph and `after` are the
         // driver's own; no edge has data.
         unsafe {
@@ -138,6 +174,7 @@ impl<'g, 'a> Capture<'g, 'a> {
             graph,
             stream,
             active: true,
+            _counted: counted,
         })
     }
 

@@ -175,15 +175,7 @@ impl<'a> Acquired<'a> {
         };
         let entered = first.gate.enter();
         // SAFETY: the stream lives, by the caller.
-        let capturing = unsafe { result::stream::is_capturing(stream) };
-        let refused = match capturing {
-            Ok(sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE) => None,
-            Ok(_) => Some(SymbolErrorKind::Capturing),
-            Err(error) => Some(failed("cuStreamIsCapturing", error)),
-        };
-        if let Some(kind) = refused {
-            return Err(SymbolError::new(&first.name, kind));
-        }
+        unsafe { refuse_capture(stream) }.map_err(|kind| SymbolError::new(&first.name, kind))?;
         let mut acquired = Acquired {
             uses,
             open: 0,
@@ -245,6 +237,20 @@ impl<'a> Acquired<'a> {
 impl Drop for Acquired<'_> {
     fn drop(&mut self) {
         let _ = self.note();
+    }
+}
+
+/// Refuses a stream that is being captured.
+///
+/// # Safety
+///
+/// The stream must live, and its context must be current.
+pub(super) unsafe fn refuse_capture(stream: sys::CUstream) -> Result<(), SymbolErrorKind> {
+    // SAFETY: the stream lives, by the caller.
+    match unsafe { result::stream::is_capturing(stream) } {
+        Ok(sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE) => Ok(()),
+        Ok(_) => Err(SymbolErrorKind::Capturing),
+        Err(error) => Err(failed("cuStreamIsCapturing", error)),
     }
 }
 

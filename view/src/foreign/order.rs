@@ -255,6 +255,12 @@ impl Joined {
         }
     }
 
+    /// Which stream it is, in its context: a thread's own default stream is that of the thread that launches.
+    pub(crate) fn identity(self) -> ForeignStream {
+        // SAFETY: the launch borrows the stream; what is kept of it is compared and not used.
+        unsafe { ForeignStream::from_raw(self.stream.0) }
+    }
+
     pub(crate) fn context(self) -> Context {
         Context {
             raw: self.context,

@@ -18,7 +18,7 @@ use std::{
 
 use super::{
     event::{Context, Event, relaxed, synchronize},
-    order::{Joined, Order, Settled, Settlement, settle},
+    order::{ForeignStream, Joined, Order, Settled, Settlement, settle},
 };
 use crate::{Guard, Place, StreamRef, ViewError};
 
@@ -32,7 +32,7 @@ pub(crate) struct Uses {
     context: AtomicPtr<c_void>,
     device: AtomicI32,
     /// The last use on each stream, where no stream of the owner's stands for all.
-    events: Mutex<Vec<(usize, Event)>>,
+    events: Mutex<Vec<(ForeignStream, Event)>>,
     /// The owner's stream, once a launch on it is noted here: all later ones are as that was.
     settled: Settled,
 }
@@ -53,14 +53,16 @@ impl Uses {
             return Ok(Guard::none());
         }
         self.mark(stream);
-        if order.is_on(stream) {
+        // Memory of the host is used on the default streams of several contexts, which are none's home.
+        let has_home = order.has_home() && (order.has_context() || place != Place::Everywhere);
+        if has_home && order.is_on(stream) {
             // The default streams of several contexts share their handles.
             if matches!(place, Place::Context { .. }) || order.has_context() {
                 self.settled.note(stream);
             }
             return Ok(Guard::none());
         }
-        self.join(order, Joined::new(stream), stream.launch())
+        self.join(order, has_home, Joined::new(stream), stream.launch())
     }
 
     /// The stream on which an array is settled.
@@ -70,19 +72,24 @@ impl Uses {
     }
 
     #[inline(never)]
-    fn join(&self, order: Order, joined: Joined, launch: u64) -> Result<Guard<'_>, ViewError> {
+    fn join(
+        &self,
+        order: Order,
+        has_home: bool,
+        joined: Joined,
+        launch: u64,
+    ) -> Result<Guard<'_>, ViewError> {
         let joins = joined.before(order, launch)?;
         self.before(joined)?;
-        if joins {
-            return Ok(Guard::new(move || {
+        Ok(match (joins, has_home) {
+            (true, true) => Guard::new(move || joined.after(order)),
+            (true, false) => Guard::new(move || {
                 joined.after(order)?;
-                self.record(order, joined)
-            }));
-        }
-        if order.has_home() {
-            return Ok(Guard::none());
-        }
-        Ok(Guard::new(move || self.record(order, joined)))
+                self.record(joined)
+            }),
+            (false, true) => Guard::none(),
+            (false, false) => Guard::new(move || self.record(joined)),
+        })
     }
 
     /// Notes that a launch on `stream` uses the array.
@@ -95,19 +102,16 @@ impl Uses {
     /// Makes the launching stream wait for the uses on others that the owner's stream does not
     /// stand for.
     pub(crate) fn before(&self, joined: Joined) -> Result<(), ViewError> {
-        let stream = joined.stream.0.addr();
+        let stream = joined.identity();
         lock(&self.events)
             .iter()
-            .filter(|(other, _)| *other != stream)
+            .filter(|(other, event)| *other != stream || event.context() != joined.context())
             .try_for_each(|(_, event)| event.hold_back(joined.stream))
     }
 
     /// Notes a launch that was enqueued, if the owner's stream will not stand for it.
-    fn record(&self, order: Order, joined: Joined) -> Result<(), ViewError> {
-        if order.has_home() {
-            return Ok(());
-        }
-        let stream = joined.stream.0.addr();
+    fn record(&self, joined: Joined) -> Result<(), ViewError> {
+        let stream = joined.identity();
         let mut events = lock(&self.events);
         let last = events
             .iter()
@@ -128,18 +132,14 @@ impl Uses {
         }
         let device = self.device.load(Ordering::Relaxed);
         let context = Context { raw, device };
-        let events: Vec<Event> = match settle(order, context) {
-            Settlement::Event(event) => vec![event],
-            Settlement::Failed => {
-                synchronize(context);
-                Vec::new()
-            }
+        let noted = std::mem::take(&mut *lock(&self.events)).into_iter();
+        let mut events: Vec<Event> = noted.map(|(_, event)| event).collect();
+        match settle(order, context) {
+            Settlement::Event(event) => events.push(event),
+            Settlement::Failed => synchronize(context),
             Settlement::Captured => return std::mem::forget(owner),
-            Settlement::Own => std::mem::take(&mut *lock(&self.events))
-                .into_iter()
-                .map(|(_, event)| event)
-                .collect(),
-        };
+            Settlement::Own => {}
+        }
         hold(events, owner);
     }
 }

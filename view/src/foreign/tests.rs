@@ -156,6 +156,40 @@ fn what_the_driver_orders_is_not_joined() {
 }
 
 #[test]
+fn threads_and_contexts_have_default_streams_of_their_own() {
+    let fake = fake::session();
+    for (order, place) in [(Order::Settled, PLACE), (Order::Settled, Place::Everywhere)] {
+        let (tensor, _) = tensor(place, order);
+        launch(&tensor, stream(2)).unwrap();
+        launch(&tensor, stream(2)).unwrap();
+        fake.calls();
+        // The handle is the same, and the stream another one.
+        thread::scope(|scope| {
+            scope.spawn(|| launch(&tensor, stream(2)).unwrap());
+        });
+        assert_eq!(fake.calls(), ["0x2 waits", "record on 0x2"]);
+        // It did not come after what this thread had it do.
+        launch(&tensor, stream(OURS)).unwrap();
+        assert_eq!(fake.calls()[..2], ["0x51 waits", "0x51 waits"]);
+    }
+    let elsewhere = ptr::without_provenance_mut(fake::CONTEXT + 1);
+    // SAFETY: the driver of these tests never looks at a handle.
+    let elsewhere = unsafe { StreamRef::from_raw(ptr::null_mut(), elsewhere, 1) };
+    for order in [Order::Settled, on(0), on(1)] {
+        let (tensor, released) = tensor(Place::Everywhere, order);
+        launch(&tensor, stream(0)).unwrap();
+        fake.calls();
+        launch(&tensor, elsewhere).unwrap();
+        assert_eq!(fake.calls(), ["0x0 waits", "record on 0x0"], "{order:?}");
+        // The owner is kept for both.
+        fake.busy(true);
+        drop(tensor);
+        assert_eq!(released.load(Ordering::SeqCst), 0);
+        fake.busy(false);
+    }
+}
+
+#[test]
 fn a_stream_is_joined_once_by_all_arrays_of_a_launch() {
     let fake = fake::session();
     let arrays = [THEIRS, OTHERS, THEIRS, OTHERS].map(|raw| tensor(PLACE, on(raw)).0);
