@@ -126,7 +126,8 @@
 //! Arguments for `&[T]` and `&mut [T]` are cudarc's `CudaSlice` and its views, a [`Buffer`] and its
 //! slices, [`BorrowedView`]s of memory that comes as an address, tensors of other libraries (see the
 //! features), and types of your own: by [`#[derive(AsDeviceView)]`](derive@AsDeviceView) around one of
-//! these, or by the trait [`AsDeviceView`]. [`Shaped`] gives a shape to one that has none.
+//! these, or by the trait [`AsDeviceView`]. [`Shaped`] gives a shape to one that has none, and [`Cast`]
+//! shows the same bytes as elements of another type, as floats for a kernel of `float4`.
 //!
 //! A [`Buffer`] copies to and from the host, also [`Pinned`] memory, and other devices; [`after`] makes a
 //! future of what is enqueued, which owns what it is about until then.
@@ -367,6 +368,7 @@ mod buffer;
 mod call;
 #[cfg(feature = "candle")]
 pub mod candle;
+mod cast;
 mod cell;
 mod contract;
 mod counterpart;
@@ -417,6 +419,7 @@ pub use buffer::{
     ArrayError, ArrayErrorKind, ArrayShape, Buffer, BufferSlice, BufferSliceMut, CudaArray,
     Extents, PeerSlice, PeerSliceMut, Pinned,
 };
+pub use cast::Cast;
 pub use describe::LaunchDescription;
 pub use device::device;
 pub use driver::DriverCode;
