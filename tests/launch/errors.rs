@@ -130,7 +130,7 @@ fn geometry_errors_name_the_axis() {
         assert_eq!(axis.to_string(), name);
         assert_eq!(
             GeometryError::ZeroBlock { axis }.to_string(),
-            format!("block.{name} is 0")
+            format!("block.{name} is 0; a block has at least one thread along each axis")
         );
     }
 }
