@@ -87,7 +87,7 @@ pub enum LoadErrorKind {
     },
     /// The crate was compiled without the PTX.
     #[error(
-        "kernel `{kernel}`: the crate was compiled with signatures only, as `{path}` was missing; compile the PTX, and then the crate without GRIDCALL_SIGNATURES_ONLY"
+        "kernel `{kernel}`: the crate was compiled with signatures only, as `{path}` was missing; make that file, and compile the crate again without GRIDCALL_SIGNATURES_ONLY"
     )]
     SignaturesOnly {
         /// The kernel's name in Rust.
@@ -153,7 +153,7 @@ pub enum LoadErrorKind {
     },
     /// The loaded kernel takes other parameters than the declaration says.
     #[error(
-        "kernel `{kernel}`: parameter {index}, `{name}`, is {declared} bytes at offset {offset} in `{path}`, but the loaded kernel takes {found}"
+        "kernel `{kernel}`: parameter {index}, `{name}`, is {declared} bytes at offset {offset} in `{path}`, but the loaded kernel takes {found}; declare what it takes, or load what was compiled from the same source"
     )]
     Parameters {
         /// The kernel's name in Rust.
@@ -188,7 +188,7 @@ pub enum LoadErrorKind {
         message: String,
     },
     /// None of the kernel's images is for this device.
-    #[error("kernel `{kernel}`: no image is for a device of compute capability {}.{}; there are {variants}", capability.0, capability.1)]
+    #[error("kernel `{kernel}`: no image is for a device of compute capability {}.{}; there are {variants}; add one for that capability or a lower one", capability.0, capability.1)]
     NoVariant {
         /// The kernel's name in Rust.
         kernel: &'static str,
