@@ -306,6 +306,11 @@ pub use gridcall_macros::KernelArg;
 ///   A list, `ptx = ["k.sm_75.ptx", "k.sm_90.ptx"]`, holds the kernels for several devices: each
 ///   file is checked, and the one that fits the device best is loaded. Without `ptx`, the kernel
 ///   is taken from a [`Module`] when the program runs.
+/// - `cubin = "path"`, or a list: the same kernels as machine code, each file a cubin or a fatbin. The
+///   first that is for the device is loaded in place of the PTX, so that nothing is compiled and PTX
+///   may be newer than the driver knows; devices that none is for, and the emulator, load the PTX.
+///   Only its entries (of a cubin) and, when it is loaded, the number and sizes of parameters are
+///   compared: that it was compiled from the source of the PTX is the author's word.
 /// - `cuda = "path"`: the CUDA source, or a signature as text, which the declaration is compared
 ///   with as well: pointee types, signs, `const`, names, and fields of structs that the file
 ///   defines.
@@ -462,8 +467,8 @@ pub mod __private {
             Counterpart, CounterpartField, LayoutOf, NoLayout, check_access, check_fields,
         },
         declaration::{
-            Cpp, Declaration, Image, Instance, Param, Pass, StaticDeclaration, Touch, Variable,
-            Variant,
+            Cpp, Declaration, Image, Instance, MachineCode, Param, Pass, StaticDeclaration, Touch,
+            Variable, Variant,
         },
         describe::Arrays,
         graph::ConditionHandle,

@@ -58,9 +58,11 @@ fn load_errors_name_both_sides_and_the_cure() {
                 path: "kernels/relu.ptx",
                 ptx: (9, 0),
                 driver: 12040,
+                capability: (8, 6),
             },
             "kernel `relu`: `kernels/relu.ptx` is PTX ISA 9.0 (CUDA 13.0), and this driver supports \
-             up to CUDA 12.4 (PTX ISA 8.4); update the driver, or compile with an older toolkit",
+             up to CUDA 12.4 (PTX ISA 8.4); update the driver, compile with an older toolkit, or give machine \
+             code for `sm_86` beside it (`cubin = \"..\"`)",
         ),
         (
             LoadErrorKind::PtxTooNew {
@@ -68,9 +70,11 @@ fn load_errors_name_both_sides_and_the_cure() {
                 path: "kernels/relu.ptx",
                 ptx: (9, 5),
                 driver: 13000,
+                capability: (10, 0),
             },
             "kernel `relu`: `kernels/relu.ptx` is PTX ISA 9.5 (CUDA 13.5), and this driver supports \
-             up to CUDA 13.0 (PTX ISA 9.0); update the driver, or compile with an older toolkit",
+             up to CUDA 13.0 (PTX ISA 9.0); update the driver, compile with an older toolkit, or give \
+             machine code for `sm_100` beside it (`cubin = \"..\"`)",
         ),
         (
             LoadErrorKind::NoVariant {
