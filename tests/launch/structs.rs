@@ -114,6 +114,19 @@ unsafe extern "C" {
     safe fn big_param(b: Big, out: &mut [u32], i: u32);
 }
 
+/// 32,752 bytes, so that the parameters are as many bytes as there may be, 32,764.
+#[derive(Clone, Copy, KernelArg)]
+#[repr(C)]
+struct Most {
+    values: [u32; 8188],
+}
+
+#[kernel(ptx = "../kernels/handwritten/most_parameters.ptx")]
+unsafe extern "C" {
+    #[requires(i < 8188, out.len() >= 2)]
+    safe fn most_parameters(values: Most, out: &mut [u32], i: u32);
+}
+
 /// The value in a place whose every byte, padding too, was set before.
 macro_rules! over_garbage {
     ($ty:ident { $($field:ident: $value:expr),+ $(,)? }) => {{
@@ -269,6 +282,22 @@ fn eight_kibibytes_of_parameters_arrive() {
         stream.clone_dtoh(&out).unwrap(),
         [value[0], value[1023], value[2047]]
     );
+}
+
+#[test]
+fn as_many_parameters_as_there_may_be_arrive() {
+    let device = device!();
+    let stream = device.default_stream();
+    let mut k = 0_u32;
+    let values = std::array::from_fn(|_| {
+        k = k.wrapping_add(0x9e37_79b9);
+        k
+    });
+    let mut out = stream.alloc_zeros::<u32>(2).unwrap();
+    for i in [0_u32, 4000, 8187] {
+        most_parameters(&stream, (1, 1), Most { values }, &mut out, i).unwrap();
+        assert_eq!(stream.clone_dtoh(&out).unwrap(), [values[i as usize], i]);
+    }
 }
 
 #[test]
