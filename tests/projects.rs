@@ -197,6 +197,27 @@ fn a_crate_without_its_ptx_builds_when_told_to() {
     project.fails(".", &["check"], &[], "to make it: nvcc -ptx -o ");
 }
 
+#[test]
+fn machine_code_is_read_again_when_it_changes() {
+    let project = workspace("machine-code");
+    let source = RELU.replace(
+        "\"kernels/relu.ptx\"",
+        "\"kernels/relu.ptx\", cubin = \"kernels/relu.fatbin\"",
+    );
+    project.write("crates/a/src/gpu/mod.rs", &source);
+    // Of which kernels are in a fatbin, the compiler does not learn.
+    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("launch/images/pick.fatbin");
+    let fatbin = project.root.join("crates/a/kernels/relu.fatbin");
+    fs::copy(made, &fatbin).unwrap();
+    project.builds(".", &["check"], &[]);
+    project.write("crates/a/kernels/relu.fatbin", "extern");
+    let refused = "cannot use kernels/relu.fatbin: it is no cubin and no fatbin";
+    project.fails(".", &["check"], &[], refused);
+    project.remove("crates/a/kernels/relu.fatbin");
+    project.fails(".", &["check"], &[], "no such file: ");
+    project.builds(".", &["check"], &[("GRIDCALL_SIGNATURES_ONLY", "1")]);
+}
+
 /// Types are checked at the calls as ever.
 const MISSING: &str = "use gridcall::cudarc::driver::{CudaSlice, CudaStream};
 fn main() {

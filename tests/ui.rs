@@ -15,6 +15,9 @@ fn ui() {
         return;
     }
     copy_kernels();
+    // What `build.rs` sets for this crate is not for the cases.
+    // SAFETY: this is the only test of the program, and no other thread looks at the environment.
+    unsafe { env::remove_var("GRIDCALL_SIGNATURES_ONLY") };
     trybuild::TestCases::new().compile_fail("ui/*/*.rs");
 }
 
@@ -30,13 +33,15 @@ fn copy_kernels() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let to = target.join("tests/trybuild/gridcall-tests/kernels");
     fs::create_dir_all(&to).unwrap();
-    for from in [here.join("../kernels"), here.join("ui/kernels")] {
+    for from in ["../kernels", "ui/kernels", "launch/images"] {
+        let from = here.join(from);
         for entry in fs::read_dir(from).unwrap() {
             let path = entry.unwrap().path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "ptx" || extension == "cu")
-            {
+            if path.extension().is_some_and(|extension| {
+                ["ptx", "cu", "cubin"]
+                    .iter()
+                    .any(|&known| extension == known)
+            }) {
                 fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
             }
         }

@@ -22,6 +22,7 @@ use syn::{Expr, LitStr, Macro, Token};
 
 use crate::cuda;
 use crate::input::literal_str;
+use crate::machine_code::{self, MachineCode};
 use crate::suggest;
 
 /// A PTX file that was read.
@@ -39,6 +40,12 @@ impl Artifact {
     pub(crate) fn module(&self) -> &ptx::Module {
         &self.text.module
     }
+}
+
+/// A file of machine code that was read.
+pub(crate) struct Code {
+    pub(crate) place: Place,
+    pub(crate) read: MachineCode,
 }
 
 /// What a PTX file holds.
@@ -109,6 +116,37 @@ pub(crate) fn open(expr: &Expr) -> syn::Result<Found> {
     Ok(Found::Modules(modules))
 }
 
+/// Reads the machine code that `expr` names, or the files of a list; in a build with signatures only
+/// also none, where it is missing.
+pub(crate) fn open_code(expr: &Expr) -> syn::Result<Result<Vec<Code>, Place>> {
+    let list: Vec<&Expr> = match expr {
+        Expr::Array(list) => list.elems.iter().collect(),
+        one => vec![one],
+    };
+    let mut codes = Vec::new();
+    for expr in list {
+        let place = Place::of(expr, "cubin")?;
+        let refuse = |message| Err(syn::Error::new_spanned(expr, message));
+        let bytes = match fs::read(&place.absolute) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if signatures_only() {
+                    return Ok(Err(place));
+                }
+                return refuse(no_such_file(&place));
+            }
+            Err(error) => {
+                return refuse(format!("cannot read {}: {error}", place.absolute.display()));
+            }
+        };
+        match machine_code::read(&bytes) {
+            Ok(read) => codes.push(Code { place, read }),
+            Err(message) => return refuse(format!("cannot use {}: {message}", place.shown)),
+        }
+    }
+    Ok(Ok(codes))
+}
+
 /// What became of one file.
 enum One {
     Module(Artifact),
@@ -174,18 +212,20 @@ pub(crate) fn open_cuda(expr: &Expr) -> syn::Result<Cuda> {
     }
 }
 
-fn unread_cuda(place: &Place, error: Unread) -> String {
+fn no_such_file(place: &Place) -> String {
     let path = place.absolute.display();
+    let start = if Path::new(&place.shown).is_relative() {
+        "; the path starts at the folder of this crate's Cargo.toml"
+    } else {
+        ""
+    };
+    format!("no such file: {path}{start}")
+}
+
+fn unread_cuda(place: &Place, error: Unread) -> String {
     match error {
-        Unread::Io(error) if error.kind() == io::ErrorKind::NotFound => {
-            let start = if Path::new(&place.shown).is_relative() {
-                "; the path starts at the folder of this crate's Cargo.toml"
-            } else {
-                ""
-            };
-            format!("no such file: {path}{start}")
-        }
-        Unread::Io(error) => format!("cannot read {path}: {error}"),
+        Unread::Io(error) if error.kind() == io::ErrorKind::NotFound => no_such_file(place),
+        Unread::Io(error) => format!("cannot read {}: {error}", place.absolute.display()),
         Unread::Ptx(error) => error.to_string(),
     }
 }

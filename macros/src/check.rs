@@ -8,7 +8,7 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 
 use crate::arity;
-use crate::artifact::Artifact;
+use crate::artifact::{Artifact, Code};
 use crate::contract;
 use crate::describe;
 use crate::kernel::{Extents, Kernel, Outline, Param, Rank};
@@ -127,6 +127,40 @@ pub(crate) fn check_variants(
                 place(first, one),
                 describe::param(another),
                 place(other, another),
+            ),
+        );
+    }
+}
+
+/// Checks that machine code which tells its kernels has this one.
+pub(crate) fn check_code(
+    outline: &Outline,
+    (artifact, entry): (&Artifact, &ptx::Entry),
+    code: &[Code],
+    report: &mut Report,
+) {
+    for code in code {
+        let Some(entries) = &code.read.entries else {
+            continue;
+        };
+        if entries.iter().any(|name| name == entry.name()) {
+            continue;
+        }
+        let shown = &code.place.shown;
+        let has = match entries.as_slice() {
+            [] => "it has no kernels at all".to_owned(),
+            entries => {
+                let entries: Vec<_> = entries.iter().map(|name| format!("`{name}`")).collect();
+                format!("it has {}", entries.join(", "))
+            }
+        };
+        report.error(
+            &outline.ident,
+            format!(
+                "{shown} has no entry `{}`, which {}:{} declares; {has}: compile both from one source",
+                entry.name(),
+                artifact.place.shown,
+                entry.position().line,
             ),
         );
     }

@@ -8,7 +8,7 @@ use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Data, DataEnum, DataStruct, DeriveInput, Fields, Generics, Ident, Index, LitStr,
-    Member, Path, Type,
+    Member, Path, PointerMutability, Type,
 };
 
 use crate::describe;
@@ -284,30 +284,42 @@ fn of_enum(
     Some(implementation(input, krate, &[], &layout, &write))
 }
 
+/// What a field is that holds a device address, and how it is made.
+fn device_pointer(elem: &str, written: bool) -> String {
+    let (pointer, borrow) = if written {
+        ("DevicePointerMut", "&mut array")
+    } else {
+        ("DevicePointer", "&array")
+    };
+    format!(
+        "`gridcall::{pointer}<'a, {elem}>`, made of a device array by `{pointer}::of({borrow})?`"
+    )
+}
+
 /// Refuses what means nothing on the device; the trait bound does the rest.
 fn check_field(ty: &Type, report: &mut Report) {
     let message = match ty {
         Type::Group(group) => return check_field(&group.elem, report),
         Type::Paren(paren) => return check_field(&paren.elem, report),
         Type::Array(array) => return check_field(&array.elem, report),
-        Type::Ptr(pointer) => {
-            let elem = describe::ty(&pointer.elem);
-            format!(
-                "a host pointer means nothing on the device: use `gridcall::DevicePointer<'a, \
-                 {elem}>`, made from a device view"
+        Type::Ptr(pointer) => format!(
+            "a host pointer means nothing on the device: use {}",
+            device_pointer(
+                &describe::ty(&pointer.elem),
+                matches!(pointer.mutability, PointerMutability::Mut(_))
             )
-        }
+        ),
         Type::Reference(reference) => {
             let elem = describe::ty(value::slice_element(&reference.elem));
             format!(
-                "a host pointer means nothing on the device: use `gridcall::DevicePointer<'a, \
-                 {elem}>`, made from a device view, or hold the value itself"
+                "a host pointer means nothing on the device: use {}, or hold the value itself",
+                device_pointer(&elem, reference.mutability.is_some())
             )
         }
         Type::Path(_) if value::generic_of(ty, &OWNERS).is_some() => format!(
-            "`{}` is a handle of the host: use `gridcall::DevicePointer<'a, T>`, made from a \
-             device view",
-            describe::ty(ty)
+            "`{}` is a handle of the host: use {}",
+            describe::ty(ty),
+            device_pointer("T", false)
         ),
         Type::Path(_)
             if ["String", "str"]
@@ -667,8 +679,9 @@ mod tests {
     fn fields_of_the_host_are_refused() {
         for (ty, cure) in [
             ("*const f32", "DevicePointer<'a, f32>"),
-            ("*mut f32", "DevicePointer<'a, f32>"),
-            ("&'a [f32]", "DevicePointer<'a, f32>"),
+            ("*mut f32", "DevicePointerMut<'a, f32>"),
+            ("&'a [f32]", "DevicePointer::of(&array)"),
+            ("&'a mut [f32]", "DevicePointerMut::of(&mut array)"),
             ("Vec<f32>", "handle of the host"),
             ("Box<f32>", "handle of the host"),
             ("String", "text is host memory"),

@@ -19,7 +19,7 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::{Attribute, Path, Type};
 
-use crate::artifact::{Artifact, Place};
+use crate::artifact::{Artifact, Code, Place};
 use crate::kernel::{Kernel, Outline, unraw};
 use crate::span::{at, located, ours};
 use crate::value::Taken;
@@ -116,7 +116,12 @@ pub(crate) fn hidden(
 /// `include_bytes!` makes the compiler read the file as well, so a changed file is compiled again;
 /// and `env!` likewise for the variables in its path. A text, or one with a NUL behind it, would
 /// take the compiler several times as long.
-pub(crate) fn image(krate: &Path, number: usize, artifact: &Artifact) -> TokenStream {
+pub(crate) fn image(
+    krate: &Path,
+    number: usize,
+    artifact: &Artifact,
+    code: &[Code],
+) -> TokenStream {
     let Place {
         shown,
         absolute,
@@ -132,6 +137,7 @@ pub(crate) fn image(krate: &Path, number: usize, artifact: &Artifact) -> TokenSt
         .collect::<Vec<_>>()
         .join(", ");
     let name = image_name(number);
+    let code = code.iter().map(|code| machine_code(krate, code));
     quote_spanned! {ours()=>
         #(const _: &::core::primitive::str = ::core::env!(#variables);)*
         #[allow(dead_code)]
@@ -140,7 +146,27 @@ pub(crate) fn image(krate: &Path, number: usize, artifact: &Artifact) -> TokenSt
             ptx: ::core::include_bytes!(#absolute),
             version: (#major, #minor),
             target: #target,
+            code: &[#(#code),*],
         };
+    }
+}
+
+/// Machine code as the program carries it.
+fn machine_code(krate: &Path, code: &Code) -> TokenStream {
+    let Place {
+        shown,
+        absolute,
+        variables,
+    } = &code.place;
+    let absolute = absolute.to_string_lossy();
+    quote_spanned! {ours()=>
+        {
+            #(const _: &::core::primitive::str = ::core::env!(#variables);)*
+            #krate::__private::MachineCode {
+                path: #shown,
+                bytes: ::core::include_bytes!(#absolute),
+            }
+        }
     }
 }
 
@@ -176,6 +202,7 @@ pub(crate) fn absent_image(krate: &Path, place: &Place) -> TokenStream {
             ptx: &[],
             version: (0, 0),
             target: "",
+            code: &[],
         };
     }
 }

@@ -20,6 +20,8 @@ use crate::suggest;
 /// What stands in the parentheses of `#[kernel(..)]`.
 pub(crate) struct Options {
     pub(crate) ptx: Option<Expr>,
+    /// Machine code of the same kernels.
+    pub(crate) cubin: Option<Expr>,
     /// The CUDA source, or a signature of it.
     pub(crate) cuda: Option<Expr>,
     /// Whether an array that the kernel never touches is an error.
@@ -41,12 +43,13 @@ pub(crate) struct Declarations {
     pub(crate) report: Report,
 }
 
-const KEYS: [&str; 4] = ["ptx", "cuda", "unused", "crate"];
+const KEYS: [&str; 5] = ["ptx", "cubin", "cuda", "unused", "crate"];
 
 /// Reads the parentheses of `#[kernel(..)]`.
 pub(crate) fn options(tokens: TokenStream, report: &mut Report) -> Options {
     let mut options = Options {
         ptx: None,
+        cubin: None,
         cuda: None,
         deny_unused: false,
         krate: syn::parse_quote!(::gridcall),
@@ -69,6 +72,11 @@ pub(crate) fn options(tokens: TokenStream, report: &mut Report) -> Options {
                                was compiled to";
                 report.error(cuda, message);
             }
+            if let Some(cubin) = &options.cubin {
+                let message = "`cubin = ..` needs `ptx = ..` beside it: the PTX is what the declaration is \
+                               compared with, and what other devices load";
+                report.error(cubin, message);
+            }
         }
         Ok(()) => {}
     }
@@ -90,6 +98,17 @@ fn option(input: ParseStream, options: &mut Options, report: &mut Report) -> syn
         } else {
             options.ptx = Some(ptx);
         }
+    } else if key == "cubin" && input.peek(Token![=]) {
+        input.parse::<Token![=]>()?;
+        let cubin = input.parse::<Expr>()?;
+        if options.cubin.is_some() {
+            report.error(
+                &key,
+                "`cubin` is given twice: name several files in a list, `cubin = [\"a\", \"b\"]`",
+            );
+        } else {
+            options.cubin = Some(cubin);
+        }
     } else if key == "cuda" && input.peek(Token![=]) {
         input.parse::<Token![=]>()?;
         let cuda = input.parse::<Expr>()?;
@@ -110,7 +129,7 @@ fn option(input: ParseStream, options: &mut Options, report: &mut Report) -> syn
         input.parse::<Token![=]>()?;
         options.krate = input.call(Path::parse_mod_style)?;
     } else if KEYS.iter().any(|known| key == known) {
-        let value = if key == "ptx" { "\"path\"" } else { "path" };
+        let value = if key == "crate" { "path" } else { "\"path\"" };
         report.error(&key, format!("write `{key} = {value}`"));
         skip_to_comma(input)?;
     } else {
@@ -129,8 +148,8 @@ fn unknown_key(key: &str) -> String {
             Some(meant) => format!("no option `{key}`; did you mean `{meant}`?"),
             None => {
                 format!(
-                    "no option `{key}`; the options are `ptx = \"path\"`, `cuda = \"path\"`, \
-                     `unused = \"deny\"` and `crate = path`"
+                    "no option `{key}`; the options are `ptx = \"path\"`, `cubin = \"path\"`, \
+                     `cuda = \"path\"`, `unused = \"deny\"` and `crate = path`"
                 )
             }
         },

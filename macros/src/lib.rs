@@ -20,6 +20,7 @@ mod family;
 mod input;
 mod kernel;
 mod lifetime;
+mod machine_code;
 mod mangled;
 mod report;
 mod span;

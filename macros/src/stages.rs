@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use syn::Type;
 
-use crate::artifact::{self, Cuda, Found};
+use crate::artifact::{self, Code, Cuda, Found};
 use crate::check;
 use crate::claims;
 use crate::expand::{self, Heard, Items, Subject};
@@ -25,7 +25,15 @@ pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
         mut report,
     } = input::declarations(item);
     let options = input::options(options, &mut report);
-    let found = find(&options, &mut report);
+    let mut found = find(&options, &mut report);
+    let mut code = Vec::new();
+    if let Some(expr) = options.cubin.as_ref().filter(|_| found.is_some()) {
+        match report.note(artifact::open_code(expr)) {
+            Some(Ok(read)) => code = read,
+            Some(Err(missing)) => found = Some(Found::Absent(missing)),
+            None => found = None,
+        }
+    }
     let cuda = options
         .cuda
         .as_ref()
@@ -35,6 +43,7 @@ pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     let mut files = Files {
         options: &options,
         found: found.as_ref(),
+        code: &code,
         cuda: cuda.as_ref(),
         ordered: Vec::new(),
     };
@@ -63,6 +72,8 @@ struct Files<'a> {
     options: &'a Options,
     /// None if it could not be opened.
     found: Option<&'a Found>,
+    /// Machine code of the same kernels.
+    code: &'a [Code],
     cuda: Option<&'a Cuda>,
     /// The variables that the block declares `static mut`, by their names in any of the files.
     ordered: Vec<String>,
@@ -211,6 +222,7 @@ fn whole(
             if let Some((first, &(of_first, _))) = artifacts.first().zip(entries.first()) {
                 check::check_variants(outline, (first, of_first), (artifact, entry), report);
             }
+            check::check_code(outline, (artifact, entry), files.code, report);
             if !report.is_empty() {
                 return None;
             }
@@ -264,7 +276,7 @@ impl Files<'_> {
             Some(Found::Modules(artifacts)) => artifacts
                 .iter()
                 .enumerate()
-                .map(|(number, artifact)| expand::image(krate, number, artifact))
+                .map(|(number, artifact)| expand::image(krate, number, artifact, self.code))
                 .collect(),
             Some(Found::Absent(place)) => expand::absent_image(krate, place),
             // Without a file there are only outlines.

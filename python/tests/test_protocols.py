@@ -149,7 +149,7 @@ def test_another_element_type(memory, dtype, text):
 @pytest.mark.parametrize(
     ("dtype", "text"),
     [
-        ((made.FP4, 4, 1), "f4e2m1fn floats of 4 bits, several to a byte"),
+        ((made.FP4, 4, 1), "f4e2m1fn floats of 4 bits, less than a byte"),
         ((made.INT, 4, 1), "view it as bytes"),
         ((made.BOOL, 32, 1), "booleans of 32 bits"),
         ((made.FLOAT, 32, 4), "vectors of 4 floats of 32 bits"),

@@ -186,7 +186,7 @@ def test_the_exchange_api_allocates():
     assert allocate(prototype(device=(made.CPU, 0)), managed, None, tell) == -1
     assert allocate(prototype(dtype=(made.FP4, 4, 1)), managed, None, tell) == -1
     assert [kind for kind, _ in told] == [b"RuntimeError", b"RuntimeError"]
-    assert "the prototype is on one of type 1" in told[0][1] and "several to a byte" in told[1][1]
+    assert "the prototype is on one of type 1" in told[0][1] and "less than a byte" in told[1][1]
 
 
 def test_other_libraries_take_it(other):

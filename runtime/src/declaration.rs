@@ -153,6 +153,17 @@ pub struct Image {
     pub version: (u32, u32),
     /// Its `.target`, with options.
     pub target: &'static str,
+    /// The same kernels as machine code, for some devices.
+    pub code: &'static [MachineCode],
+}
+
+/// A cubin or a fatbin. Made by `#[kernel]`, which saw that it is whole.
+#[derive(Debug, PartialEq, Eq)]
+pub struct MachineCode {
+    /// The file, as the declaration names it.
+    pub path: &'static str,
+    /// What is in it.
+    pub bytes: &'static [u8],
 }
 
 /// A declared parameter. Made by `#[kernel]`.

@@ -127,7 +127,8 @@
 //! Arguments for `&[T]` and `&mut [T]` are cudarc's `CudaSlice` and its views, a [`Buffer`] and its
 //! slices, [`BorrowedView`]s of memory that comes as an address, tensors of other libraries (see the
 //! features), and types of your own: by [`#[derive(AsDeviceView)]`](derive@AsDeviceView) around one of
-//! these, or by the trait [`AsDeviceView`]. [`Shaped`] gives a shape to one that has none. A [`CudaArray`]
+//! these, or by the trait [`AsDeviceView`]. [`Shaped`] gives a shape to one that has none, and [`Cast`]
+//! shows the same bytes as elements of another type, as floats for a kernel of `float4`. A [`CudaArray`]
 //! has no address: kernels reach it as a [`Texture`] or a [`Surface`].
 //!
 //! A [`Buffer`] copies to and from the host, also [`Pinned`] memory, and other devices; [`after`] makes a
@@ -308,6 +309,11 @@ pub use gridcall_macros::KernelArg;
 ///   A list, `ptx = ["k.sm_75.ptx", "k.sm_90.ptx"]`, holds the kernels for several devices: each
 ///   file is checked, and the one that fits the device best is loaded. Without `ptx`, the kernel
 ///   is taken from a [`Module`] when the program runs.
+/// - `cubin = "path"`, or a list: the same kernels as machine code, each file a cubin or a fatbin. The
+///   first that is for the device is loaded in place of the PTX, so that nothing is compiled and PTX
+///   may be newer than the driver knows; devices that none is for, and the emulator, load the PTX.
+///   Only its entries (of a cubin) and, when it is loaded, the number and sizes of parameters are
+///   compared: that it was compiled from the source of the PTX is the author's word.
 /// - `cuda = "path"`: the CUDA source, or a signature as text, which the declaration is compared
 ///   with as well: pointee types, signs, `const`, names, and fields of structs that the file
 ///   defines.
@@ -371,6 +377,7 @@ mod buffer;
 mod call;
 #[cfg(feature = "candle")]
 pub mod candle;
+mod cast;
 mod cell;
 mod contract;
 mod counterpart;
@@ -423,6 +430,7 @@ pub use buffer::{
     ArrayError, ArrayErrorKind, ArrayShape, Buffer, BufferSlice, BufferSliceMut, CudaArray,
     Extents, PeerSlice, PeerSliceMut, Pinned,
 };
+pub use cast::Cast;
 pub use describe::LaunchDescription;
 pub use device::device;
 pub use driver::DriverCode;
@@ -466,8 +474,8 @@ pub mod __private {
             Counterpart, CounterpartField, LayoutOf, NoLayout, check_access, check_fields,
         },
         declaration::{
-            Cpp, Declaration, Image, Instance, Param, Pass, StaticDeclaration, Touch, Variable,
-            Variant,
+            Cpp, Declaration, Image, Instance, MachineCode, Param, Pass, StaticDeclaration, Touch,
+            Variable, Variant,
         },
         describe::Arrays,
         graph::ConditionHandle,

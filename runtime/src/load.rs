@@ -145,15 +145,21 @@ impl Loaded {
         let best = variant::best(kernel, &images, driver, context)?;
         let variant = &declaration.variants[best];
         let module = Module::shared(kernel, variant.image, driver, context)?;
+        let path = module.name.clone();
         let found = Found {
             entry: variant.entry,
-            path: variant.image.path,
+            path: &path,
             reqntid: variant.reqntid,
             maxntid: variant.maxntid,
             needs: variant.needs,
             touches: Some(variant.touches),
         };
-        Loaded::from_module(declaration, context, module, &found)
+        let is_code = path != variant.image.path;
+        let loaded = Loaded::from_module(declaration, context, module, &found)?;
+        if is_code && loaded.takes_more() {
+            return Err(loaded.more_parameters(&path));
+        }
+        Ok(loaded)
     }
 
     /// Finds the kernel in a module that is loaded in this context, which is current.
@@ -228,6 +234,18 @@ impl Loaded {
             // Whoever launches holds the context.
             None => Ok(()),
         }
+    }
+
+    /// The error of a kernel that takes more parameters than are declared.
+    #[cold]
+    pub(crate) fn more_parameters(&self, path: &str) -> LoadError {
+        let Declaration { kernel, params, .. } = *self.declaration;
+        let declared = match params.len() {
+            1 => "1 parameter".to_owned(),
+            count => format!("{count} parameters"),
+        };
+        let message = format!("it declares {declared}, and the kernel in {path} takes more");
+        LoadErrorKind::Mismatch { kernel, message }.into()
     }
 
     /// Whether the driver tells of a parameter behind the declared ones.
@@ -412,7 +430,9 @@ impl Module {
             let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
             slots.retain(|slot| slot.context.strong_count() > 0);
             let here = slots.iter().find(|slot| {
-                ptr::eq(slot.context.as_ptr(), Arc::as_ptr(context)) && slot.image.ptx == image.ptx
+                ptr::eq(slot.context.as_ptr(), Arc::as_ptr(context))
+                    && slot.image.ptx == image.ptx
+                    && slot.image.code == image.code
             });
             match here {
                 Some(slot) => slot.clone(),
@@ -431,13 +451,55 @@ impl Module {
         if let Some(module) = module.upgrade() {
             return Ok(module);
         }
-        let _range = trace::compile(image.path, context);
-        let loaded = Arc::new(
-            Module::load(driver, context, image.path, image.ptx)
-                .map_err(|refused| explain_load(kernel, image, driver, context, &refused))?,
-        );
+        let loaded = match Module::from_code(kernel, image, driver, context)? {
+            Some(loaded) => loaded,
+            None => {
+                let _range = trace::compile(image.path, context);
+                Module::load(driver, context, image.path, image.ptx)
+                    .map_err(|refused| explain_load(kernel, image, driver, context, &refused))?
+            }
+        };
+        let loaded = Arc::new(loaded);
         *module = Arc::downgrade(&loaded);
         Ok(loaded)
+    }
+
+    /// The first machine code beside an image that is for the context's device, if one is.
+    fn from_code(
+        kernel: &'static str,
+        image: &'static Image,
+        driver: &'static Driver,
+        context: &Arc<CudaContext>,
+    ) -> Result<Option<Module>, LoadError> {
+        const NO_BINARY_FOR_GPU: DriverCode = DriverCode(209);
+        // Of a fatbin that has no machine code for the device, but PTX.
+        const UNSUPPORTED_PTX_VERSION: DriverCode = DriverCode(222);
+        // It runs PTX alone, and would report each file that it is given.
+        #[cfg(feature = "emulator")]
+        if gridcall_emulator::is_installed() {
+            return Ok(None);
+        }
+        for code in image.code {
+            let _range = trace::compile(code.path, context);
+            match Module::load(driver, context, code.path, code.bytes) {
+                Ok(module) => return Ok(Some(module)),
+                Err(refused)
+                    if [NO_BINARY_FOR_GPU, UNSUPPORTED_PTX_VERSION].contains(&refused.code) => {}
+                Err(refused) if refused.code.breaks_context() => {
+                    return Err(LoadErrorKind::Broken(refused.code).into());
+                }
+                Err(Refused { code: answer, log }) => {
+                    return Err(LoadErrorKind::MachineCode {
+                        kernel,
+                        path: code.path,
+                        code: answer,
+                        log: readable_log(&log, code.path),
+                    }
+                    .into());
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Loads an image of any form that the driver knows. The context must be current.
@@ -563,10 +625,11 @@ impl LoadedSymbol {
         let found = variant::best(name, &images, driver, context).and_then(|best| {
             let &Variable { image, symbol, .. } = &declaration.variants[best];
             let module = Module::shared(name, image, driver, context)?;
-            Ok((module, image, symbol))
+            Ok((module, symbol))
         });
-        let (module, image, symbol) = found.map_err(|error| of_symbol(name, error))?;
-        LoadedSymbol::from_module(declaration, context, module, symbol, image.path)
+        let (module, symbol) = found.map_err(|error| of_symbol(name, error))?;
+        let path = module.name.clone();
+        LoadedSymbol::from_module(declaration, context, module, symbol, &path)
     }
 
     /// Finds the symbol in a module that is loaded in this context, which is current.
@@ -832,6 +895,12 @@ fn explain_load(
     if code.breaks_context() {
         return LoadErrorKind::Broken(code).into();
     }
+    // COMPUTE_CAPABILITY_MAJOR and _MINOR.
+    let attribute = |number| driver.device_attribute(context.cu_device(), number);
+    let (Ok(major), Ok(minor)) = (attribute(75), attribute(76)) else {
+        return jit(kernel, image, code, log);
+    };
+    let capability = (major, minor);
     const UNSUPPORTED_PTX_VERSION: DriverCode = DriverCode(222);
     if code == UNSUPPORTED_PTX_VERSION
         && let Ok(driver) = driver.version()
@@ -841,16 +910,12 @@ fn explain_load(
             path: image.path,
             ptx: image.version,
             driver,
+            capability,
         }
         .into();
     }
-    // COMPUTE_CAPABILITY_MAJOR and _MINOR.
-    let attribute = |number| driver.device_attribute(context.cu_device(), number);
-    if let (Ok(major), Ok(minor)) = (attribute(75), attribute(76))
-        && !runs_on(image.target, (major, minor))
-    {
+    if !runs_on(image.target, capability) {
         let target = image.target;
-        let capability = (major, minor);
         return LoadErrorKind::WrongTarget {
             kernel,
             path: image.path,
@@ -859,6 +924,12 @@ fn explain_load(
         }
         .into();
     }
+    jit(kernel, image, code, log)
+}
+
+/// What the driver's compiler says of an image.
+#[cold]
+fn jit(kernel: &'static str, image: &'static Image, code: DriverCode, log: &[u8]) -> LoadError {
     let log = readable_log(log, image.path);
     let hint = hint(code, &log);
     LoadErrorKind::Jit {

@@ -230,16 +230,7 @@ impl Module {
         enter(&self.context)?;
         let loaded = Loaded::from_module(declaration, &self.context, self.loaded.clone(), &found)?;
         if self.text.is_none() && loaded.takes_more() {
-            let count = declaration.params.len();
-            let message = format!(
-                "it declares {count} parameters, and the kernel in {} takes more",
-                self.name
-            );
-            return Err(LoadErrorKind::Mismatch {
-                kernel: declaration.kernel,
-                message,
-            }
-            .into());
+            return Err(loaded.more_parameters(&self.name));
         }
         Ok(loaded)
     }

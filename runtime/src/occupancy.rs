@@ -52,17 +52,11 @@ impl Loaded {
     }
 
     fn suggested_threads(&self, shared_mem_bytes: u32) -> Result<u32, GeometryError> {
-        let question = ANSWERED | u64::from(shared_mem_bytes) << THREADS;
-        let known = self.remembered.block.load(Ordering::Relaxed);
-        if known >> THREADS == question >> THREADS {
-            return Ok(low(known, THREADS));
-        }
-        let threads = self.ask_block(shared_mem_bytes)?;
-        if fits(shared_mem_bytes, SHARED_MEM) && fits(threads, THREADS) {
-            let answer = question | u64::from(threads);
-            self.remembered.block.store(answer, Ordering::Relaxed);
-        }
-        Ok(threads)
+        let question = fits(shared_mem_bytes, SHARED_MEM)
+            .then(|| ANSWERED | u64::from(shared_mem_bytes) << THREADS);
+        remember(&self.remembered.block, question, THREADS, || {
+            self.ask_block(shared_mem_bytes)
+        })
     }
 
     #[cold]
@@ -111,16 +105,10 @@ impl Loaded {
                 word << CLUSTER | u64::from(blocks)
             });
         let question = ANSWERED | (question << THREADS | u64::from(threads)) << RESIDENT;
-        let known = self.remembered.resident.load(Ordering::Relaxed);
-        if memorable && known >> RESIDENT == question >> RESIDENT {
-            return Ok(low(known, RESIDENT));
-        }
-        let resident = self.ask_resident(block, shared_mem_bytes, cluster)?;
-        if memorable && fits(resident, RESIDENT) {
-            let answer = question | u64::from(resident);
-            self.remembered.resident.store(answer, Ordering::Relaxed);
-        }
-        Ok(resident)
+        let question = memorable.then_some(question);
+        remember(&self.remembered.resident, question, RESIDENT, || {
+            self.ask_resident(block, shared_mem_bytes, cluster)
+        })
     }
 
     #[cold]
@@ -211,6 +199,29 @@ impl Loaded {
     }
 }
 
+/// The last answer, if this is what was asked then, or a new one. The question is above the `bits` of
+/// its answer; one that does not fit there is none, and asked each time.
+#[inline(always)]
+fn remember<E>(
+    last: &AtomicU64,
+    question: Option<u64>,
+    bits: u32,
+    ask: impl FnOnce() -> Result<u32, E>,
+) -> Result<u32, E> {
+    let Some(question) = question else {
+        return ask();
+    };
+    let known = last.load(Ordering::Relaxed);
+    if known >> bits == question >> bits {
+        return Ok(low(known, bits));
+    }
+    let answer = ask()?;
+    if fits(answer, bits) {
+        last.store(question | u64::from(answer), Ordering::Relaxed);
+    }
+    Ok(answer)
+}
+
 /// So many threads along one, two or three axes: in two and three, whole warps side by side.
 fn arrange(threads: u32, rank: usize) -> Block {
     if !threads.is_multiple_of(32) || rank == 1 {
@@ -248,6 +259,35 @@ mod tests {
         }
         assert_eq!(arrange(1024, 2), Block::from((32, 32)));
         assert_eq!(arrange(96, 3), Block::from((8, 4, 3)));
+    }
+
+    #[test]
+    fn what_was_asked_last_is_not_asked_again() {
+        let last = AtomicU64::new(0);
+        let mut asked = Vec::new();
+        let mut ask = |question: u32, answer| {
+            let key = fits(question, SHARED_MEM).then(|| ANSWERED | u64::from(question) << THREADS);
+            let answer = remember(&last, key, THREADS, || {
+                asked.push(question);
+                answer
+            });
+            answer.map_err(|()| "refused")
+        };
+        assert_eq!(ask(0, Err(())), Err("refused"));
+        for _ in 0..3 {
+            assert_eq!(ask(0, Ok(768)), Ok(768));
+        }
+        for _ in 0..3 {
+            assert_eq!(ask(48 * 1024, Ok(512)), Ok(512));
+        }
+        // Too large to be remembered, the question and the answer.
+        for _ in 0..2 {
+            assert_eq!(ask(1 << SHARED_MEM, Ok(256)), Ok(256));
+            assert_eq!(ask(7, Ok(1 << THREADS)), Ok(1 << THREADS));
+        }
+        assert_eq!(ask(48 * 1024, Ok(0)), Ok(512));
+        let large = 1 << SHARED_MEM;
+        assert_eq!(asked, [0, 0, 48 * 1024, large, 7, large, 7]);
     }
 
     #[test]

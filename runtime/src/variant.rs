@@ -39,6 +39,8 @@ pub(crate) fn best(
     fitting
         .max_by_key(|(_, image)| rank(image.target))
         .map(|(index, _)| index)
+        // Machine code may be for devices that no PTX is for.
+        .or_else(|| images.iter().position(|image| !image.code.is_empty()))
         .ok_or_else(|| {
             let listed: Vec<String> = images
                 .iter()

@@ -285,7 +285,7 @@ fn a_cluster_that_the_kernel_names_needs_no_asking() {
     assert_eq!(
         attribute(graph.add(four, pair { x: &x, y: &mut y })),
         "the launch asks for clusters of (4, 1, 1), the kernel is compiled for (.reqnctapercluster) \
-         (2, 1, 1)"
+         (2, 1, 1); ask for that size, or for none"
     );
     let mut graph = graph.instantiate().unwrap();
     graph.launch(&stream).unwrap();
@@ -668,11 +668,11 @@ fn what_is_impossible_is_refused_as_at_a_launch() {
     );
     assert_eq!(
         attribute(graph.add(cover(4).cluster((1, 0)), filled!(y, 1.0))),
-        "cluster.y is 0"
+        "cluster.y is 0; a cluster has at least one block along each axis"
     );
     assert_eq!(
         attribute(graph.add(cover(4).cluster(32), filled!(y, 1.0))),
-        "a cluster of (32, 1, 1) has 32 blocks, a device runs at most 16"
+        "a cluster of (32, 1, 1) has 32 blocks, a device runs at most 16; make the cluster smaller"
     );
 
     if !device.name().unwrap().contains("emulat") {
@@ -688,7 +688,7 @@ fn what_is_impossible_is_refused_as_at_a_launch() {
     assert_eq!(
         attribute(graph.add(cover(4).cluster(2), filled!(y, 1.0))),
         "the launch asks for a cluster of several blocks, which needs compute capability 9.0; this \
-         device has 8.6"
+         device has 8.6: leave it out on such a device"
     );
     // Each block is a cluster there.
     let launch = Launch::new(2, 2).cluster(1).cooperative();

@@ -3,7 +3,7 @@
 use std::thread;
 
 use gridcall::{
-    BorrowedTensor, Buffer, Order, Pinned, Tensor, TypedTensor, cover,
+    BorrowedTensor, Buffer, Cast, Order, Pinned, Tensor, TypedTensor, cover,
     cudarc::driver::{DevicePtr, sys},
     dlpack::dlpark::ffi::{DLDataType, DLDevice, DLDeviceType, DLTensor},
 };
@@ -237,11 +237,14 @@ fn a_read_only_tensor_is_read_and_not_written() {
     let mut out = stream.alloc_zeros::<f32>(4).unwrap();
     copy(&stream, cover(4), &x, &mut out, 4).unwrap();
     assert_eq!(stream.clone_dtoh(&out).unwrap(), ramp(4));
-    let error = scale(&stream, cover(4), &mut x, 2.0, 4).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "kernel `scale`: argument `y` (parameter 0, &mut [f32]): the kernel writes to it, but its owner lends it read-only; pass a writable copy"
-    );
+    let mut seen = Cast::<_, f32>::new(&mut x);
+    let refused = scale(&stream, cover(4), &mut seen, 2.0, 4);
+    for refused in [refused, scale(&stream, cover(4), &mut x, 2.0, 4)] {
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "kernel `scale`: argument `y` (parameter 0, &mut [f32]): the kernel writes to it, but its owner lends it read-only; pass a writable copy"
+        );
+    }
 }
 
 #[test]

@@ -283,7 +283,7 @@ fn a_kernel_compiled_for_clusters_has_them_unasked() {
     assert_eq!(
         attribute(pair(&stream, launch.cluster(4), &x, &mut y)),
         "the launch asks for clusters of (4, 1, 1), the kernel is compiled for (.reqnctapercluster) \
-         (2, 1, 1)"
+         (2, 1, 1); ask for that size, or for none"
     );
 }
 
@@ -377,7 +377,8 @@ fn what_counts_clusters_is_refused_and_described_in_blocks() {
             &mut runs,
             &mut shape
         )),
-        "the launch asks for clusters of (2, 1, 1), the kernel is compiled for (.reqnctapercluster) (2, 2, 1)"
+        "the launch asks for clusters of (2, 1, 1), the kernel is compiled for (.reqnctapercluster) (2, 2, 1); \
+         ask for that size, or for none"
     );
     // One thread would stand for a whole block to the driver.
     let error = counted_square(&stream, ((6, 4), 1), &mut runs, &mut shape).unwrap_err();
@@ -488,7 +489,8 @@ fn a_cluster_has_the_shape_it_was_asked_for() {
             cover((4, 4)).cluster((4, 1)),
             &mut out
         )),
-        "the launch asks for clusters of (4, 1, 1), the kernel declares #[cluster] as (2, 2, 1)"
+        "the launch asks for clusters of (4, 1, 1), the kernel declares #[cluster] as (2, 2, 1); ask \
+         for that size, or for none"
     );
     // The contract sees the grid that is launched.
     let error = cluster_shape_2_2(&stream, cover((5, 2)).block(1), &mut out).unwrap_err();
@@ -546,9 +548,13 @@ fn impossible_clusters_are_ours_to_tell() {
     for (cluster, expected) in [
         (
             Cluster::from(8),
-            "a cluster of (8, 1, 1) has 8 blocks, the kernel is compiled for at most 4 (.maxclusterrank)",
+            "a cluster of (8, 1, 1) has 8 blocks, the kernel is compiled for at most 4 (.maxclusterrank); \
+             make the cluster smaller, or compile the kernel for larger ones",
         ),
-        (Cluster::from((0, 2)), "cluster.x is 0"),
+        (
+            Cluster::from((0, 2)),
+            "cluster.x is 0; a cluster has at least one block along each axis",
+        ),
         (
             Cluster::from(3),
             "a grid of (8, 1, 1) is not of whole clusters of (3, 1, 1); make each axis a multiple, or use `cover`, which does",
@@ -561,7 +567,7 @@ fn impossible_clusters_are_ours_to_tell() {
     }
     assert_eq!(
         attribute(ring(&stream, launch.cluster(32), &x, &mut y)),
-        "a cluster of (32, 1, 1) has 32 blocks, a device runs at most 16"
+        "a cluster of (32, 1, 1) has 32 blocks, a device runs at most 16; make the cluster smaller"
     );
     quad(&stream, launch.cluster(4), &x, &mut y).unwrap();
     assert_eq!(stream.clone_dtoh(&y).unwrap()[..8], ints(16)[8..]);
@@ -966,7 +972,7 @@ fn what_an_older_device_cannot_is_refused() {
     let launch = Launch::new(4, 32);
     let refused = |what: &str| {
         format!(
-            "the launch asks for {what}, which needs compute capability 9.0; this device has 8.6"
+            "the launch asks for {what}, which needs compute capability 9.0; this device has 8.6: leave it out on such a device"
         )
     };
     for (launch, what) in [

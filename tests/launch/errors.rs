@@ -58,9 +58,32 @@ fn load_errors_name_both_sides_and_the_cure() {
                 path: "kernels/relu.ptx",
                 ptx: (9, 0),
                 driver: 12040,
+                capability: (8, 6),
             },
             "kernel `relu`: `kernels/relu.ptx` is PTX ISA 9.0 (CUDA 13.0), and this driver supports \
-             up to CUDA 12.4 (PTX ISA 8.4); update the driver, or compile with an older toolkit",
+             up to CUDA 12.4 (PTX ISA 8.4); update the driver, compile with an older toolkit, or give machine \
+             code for `sm_86` beside it (`cubin = \"..\"`)",
+        ),
+        (
+            LoadErrorKind::PtxTooNew {
+                kernel: "relu",
+                path: "kernels/relu.ptx",
+                ptx: (9, 5),
+                driver: 13000,
+                capability: (10, 0),
+            },
+            "kernel `relu`: `kernels/relu.ptx` is PTX ISA 9.5 (CUDA 13.5), and this driver supports \
+             up to CUDA 13.0 (PTX ISA 9.0); update the driver, compile with an older toolkit, or give \
+             machine code for `sm_100` beside it (`cubin = \"..\"`)",
+        ),
+        (
+            LoadErrorKind::NoVariant {
+                kernel: "relu",
+                capability: (7, 0),
+                variants: "`a.ptx` for `sm_80`, `b.ptx` for `sm_90`".to_owned(),
+            },
+            "kernel `relu`: no image is for a device of compute capability 7.0; there are `a.ptx` for `sm_80`, \
+             `b.ptx` for `sm_90`; add one for that capability or a lower one",
         ),
         (
             LoadErrorKind::WrongTarget {
@@ -92,7 +115,8 @@ fn load_errors_name_both_sides_and_the_cure() {
                 found: "8 bytes at offset 8".to_owned(),
             },
             "kernel `relu`: parameter 1, `n`, is 4 bytes at offset 8 in `kernels/relu.ptx`, but the \
-             loaded kernel takes 8 bytes at offset 8",
+             loaded kernel takes 8 bytes at offset 8; declare what it takes, or load what was compiled \
+             from the same source",
         ),
     ] {
         let error = load(error);
@@ -130,7 +154,7 @@ fn geometry_errors_name_the_axis() {
         assert_eq!(axis.to_string(), name);
         assert_eq!(
             GeometryError::ZeroBlock { axis }.to_string(),
-            format!("block.{name} is 0")
+            format!("block.{name} is 0; a block has at least one thread along each axis")
         );
     }
 }

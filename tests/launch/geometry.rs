@@ -168,6 +168,19 @@ fn a_cover_of_nothing_launches_nothing() {
     relu(&stream, cover(y.len()), &mut y, 0).unwrap();
 }
 
+fn exceeds(axis: &str, found: u32, limit: u32) -> String {
+    let cure = if axis.starts_with("grid") {
+        "make the block larger, or let each thread do more"
+    } else {
+        "make the block smaller"
+    };
+    format!("{axis} is {found}, the device allows {limit}; {cure}")
+}
+
+fn zero_block(axis: &str) -> String {
+    format!("block.{axis} is 0; a block has at least one thread along each axis")
+}
+
 #[test]
 fn every_limit_is_ours_to_tell() {
     let device = device!();
@@ -183,9 +196,6 @@ fn every_limit_is_ours_to_tell() {
     let grid_y = limit(&device, Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y);
     let grid_z = limit(&device, Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z);
     let mut count = stream.alloc_zeros::<u64>(1).unwrap();
-    let text = |axis: &str, found: u32, limit: u32| {
-        format!("{axis} is {found}, the device allows {limit}")
-    };
     let zero_grid =
         |axis: &str| format!("grid.{axis} is 0; only a launch made by `cover` may be empty");
     let mut good = 0;
@@ -193,64 +203,67 @@ fn every_limit_is_ours_to_tell() {
         (Launch::new(0, 1), zero_grid("x")),
         (Launch::new((1, 0), 1), zero_grid("y")),
         (Launch::new((1, 1, 0), 1), zero_grid("z")),
-        (Launch::new(1, 0), "block.x is 0".to_owned()),
-        (Launch::new(1, (1, 0)), "block.y is 0".to_owned()),
-        (Launch::new(1, (1, 1, 0)), "block.z is 0".to_owned()),
-        (cover(10).block(0), "block.x is 0".to_owned()),
+        (Launch::new(1, 0), zero_block("x")),
+        (Launch::new(1, (1, 0)), zero_block("y")),
+        (Launch::new(1, (1, 1, 0)), zero_block("z")),
+        (cover(10).block(0), zero_block("x")),
         (
             Launch::new(1, block_x + 1),
-            text("block.x", block_x + 1, block_x),
+            exceeds("block.x", block_x + 1, block_x),
         ),
         (
             Launch::new(1, (1, block_y + 1)),
-            text("block.y", block_y + 1, block_y),
+            exceeds("block.y", block_y + 1, block_y),
         ),
         (
             Launch::new(1, (1, 1, block_z + 1)),
-            text("block.z", block_z + 1, block_z),
+            exceeds("block.z", block_z + 1, block_z),
         ),
         (
             Launch::new(1, (threads / 2, 4)),
             format!(
-                "the block has {} threads, the device allows {threads}",
+                "the block has {} threads, the device allows {threads}; make the block smaller",
                 threads * 2
             ),
         ),
         (
             Launch::new((1, grid_y + 1), 1),
-            text("grid.y", grid_y + 1, grid_y),
+            exceeds("grid.y", grid_y + 1, grid_y),
         ),
         (
             Launch::new((1, 1, grid_z + 1), 1),
-            text("grid.z", grid_z + 1, grid_z),
+            exceeds("grid.z", grid_z + 1, grid_z),
         ),
         (
             Launch::new(grid_x + 1, 1),
-            text("grid.x", grid_x + 1, grid_x),
+            exceeds("grid.x", grid_x + 1, grid_x),
         ),
         (
             cover((1, u64::from(grid_y) * 16 + 1)),
-            text("grid.y", grid_y + 1, grid_y),
+            exceeds("grid.y", grid_y + 1, grid_y),
         ),
         (
             cover((1, 1, u64::from(grid_z) * 4 + 1)),
-            text("grid.z", grid_z + 1, grid_z),
+            exceeds("grid.z", grid_z + 1, grid_z),
         ),
         (
             cover(u64::MAX),
             format!(
-                "grid.x is {}, the device allows {grid_x}",
+                "grid.x is {}, the device allows {grid_x}; make the block larger, or let each thread do more",
                 (1_u64 << 63) / 256
             ),
         ),
-        (cover(-1), "cannot cover -1 elements along x".to_owned()),
+        (
+            cover(-1),
+            "cannot cover -1 elements along x; an extent is 0 or more".to_owned(),
+        ),
         (
             cover((4, i32::MIN)),
-            "cannot cover -2147483648 elements along y".to_owned(),
+            "cannot cover -2147483648 elements along y; an extent is 0 or more".to_owned(),
         ),
         (
             cover((4, 4, -5_i64)),
-            "cannot cover -5 elements along z".to_owned(),
+            "cannot cover -5 elements along z; an extent is 0 or more".to_owned(),
         ),
     ] {
         assert_eq!(
@@ -296,7 +309,8 @@ fn a_block_beyond_the_launch_bound_is_refused() {
         error.to_string(),
         format!(
             "kernel `bounded`: the block has 512 threads, the kernel can run at most 256 on this \
-             device ({registers} registers a thread, launch bound 256 × 1 × 1)"
+             device ({registers} registers a thread, launch bound 256 × 1 × 1); make the block \
+             smaller, or compile the kernel with `__launch_bounds__(512)`"
         )
     );
     assert_eq!(stream.clone_dtoh(&y).unwrap(), [0.0; 1024]);
@@ -326,7 +340,8 @@ fn a_block_of_too_many_registers_is_refused() {
         error.to_string(),
         format!(
             "kernel `registers`: the block has 1024 threads, the kernel can run at most {most} on \
-             this device ({} registers a thread)",
+             this device ({} registers a thread); make the block smaller, or compile the kernel with \
+             `__launch_bounds__(1024)`",
             kernel.registers()
         )
     );
@@ -348,14 +363,16 @@ fn a_declared_block_is_the_only_one() {
     where_am_i_64(&stream, (1, 64), &mut out).unwrap();
     assert_eq!(
         geometry(where_am_i_64(&stream, (1, 32), &mut out)),
-        "the block is (32, 1, 1), the kernel declares #[block] as (64, 1, 1)"
+        "the block is (32, 1, 1), the kernel declares #[block] as (64, 1, 1); launch it in that block, \
+         which `cover` takes by itself"
     );
     where_am_i_8_4_2(&stream, cover((8, 5, 1)), &mut out).unwrap();
     let first: Vec<u32> = stream.clone_dtoh(&out).unwrap()[..6].to_vec();
     assert_eq!(first, [1, 2, 1, 8, 4, 2]);
     assert_eq!(
         geometry(where_am_i_8_4_2(&stream, (1, 64), &mut out)),
-        "the block is (64, 1, 1), the kernel declares #[block] as (8, 4, 2)"
+        "the block is (64, 1, 1), the kernel declares #[block] as (8, 4, 2); launch it in that block, \
+         which `cover` takes by itself"
     );
 }
 
@@ -368,7 +385,8 @@ fn a_block_that_the_ptx_requires_is_the_only_one() {
     assert_eq!(stream.clone_dtoh(&y).unwrap(), (0..256).collect::<Vec<_>>());
     assert_eq!(
         geometry(required(&stream, (1, 64), &mut y)),
-        "the block is (64, 1, 1), the kernel is compiled for (.reqntid) (128, 1, 1)"
+        "the block is (64, 1, 1), the kernel is compiled for (.reqntid) (128, 1, 1); launch it in \
+         that block, which `cover` takes by itself"
     );
     stream.memset_zeros(&mut y).unwrap();
     required_2d(&stream, cover((16, 8)), &mut y).unwrap();
@@ -378,7 +396,8 @@ fn a_block_that_the_ptx_requires_is_the_only_one() {
     );
     assert_eq!(
         geometry(required_2d(&stream, (1, 128), &mut y)),
-        "the block is (128, 1, 1), the kernel is compiled for (.reqntid) (16, 8, 1)"
+        "the block is (128, 1, 1), the kernel is compiled for (.reqntid) (16, 8, 1); launch it in \
+         that block, which `cover` takes by itself"
     );
 }
 

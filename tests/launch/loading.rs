@@ -25,6 +25,14 @@ unsafe fn future_version(y: &mut [u32]);
 #[kernel(ptx = "../kernels/handwritten/unknown_target.ptx")]
 unsafe fn unknown_target(y: &mut [u32]);
 
+/// There is no such file: `build.rs` lets the crate compile without.
+#[kernel(ptx = "launch/images/made_elsewhere.ptx")]
+unsafe extern "C" {
+    #[requires(y.len() >= n)]
+    safe fn made_elsewhere(y: &mut [f32], n: i32);
+    static mut made_there: [f32; 4];
+}
+
 #[kernel(ptx = "../kernels/mangled.ptx")]
 unsafe extern "C" {
     /// A template instance, which is weak.
@@ -90,6 +98,23 @@ fn an_undefined_function_comes_with_advice() {
     };
     assert!(log.contains("defined_elsewhere"), "{log}");
     assert!(hint.contains("-rdc"), "{error}");
+}
+
+#[test]
+fn a_kernel_that_was_not_there_to_compile_is_told() {
+    let device = device!();
+    let stream = device.default_stream();
+    let mut y = stream.alloc_zeros::<f32>(4).unwrap();
+    let missing = "the crate was compiled with signatures only, as `launch/images/made_elsewhere.ptx` \
+                   was missing; make that file, and compile the crate again without \
+                   GRIDCALL_SIGNATURES_ONLY";
+    let kernel = format!("kernel `made_elsewhere`: {missing}");
+    let error = refused(made_elsewhere::load(&device));
+    assert_eq!(error.to_string(), kernel);
+    let error = made_elsewhere(&stream, cover(4), &mut y, 4).unwrap_err();
+    assert_eq!(error.to_string(), kernel);
+    let error = made_there.read(&stream).unwrap_err();
+    assert_eq!(error.to_string(), format!("symbol `made_there`: {missing}"));
 }
 
 #[test]

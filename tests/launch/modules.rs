@@ -66,6 +66,39 @@ unsafe extern "C" {
 #[name("pick")]
 unsafe fn pick_far(out: &mut [u32]);
 
+/// What ptxas makes of the kernel for `sm_80` and `sm_90` writes 1080 and 1090.
+#[kernel(
+    ptx = "launch/images/pick.sm_75.ptx",
+    cubin = ["launch/images/pick.sm_80.cubin", "launch/images/pick.sm_90.cubin"],
+)]
+unsafe extern "C" {
+    #[name("pick")]
+    #[requires(out.len() >= 1)]
+    safe fn pick_cubin(out: &mut [u32]);
+}
+
+/// The same two in one file, and no PTX for any device.
+#[kernel(
+    ptx = ["launch/images/pick.sm_120a.ptx", "launch/images/pick.sm_121a.ptx"],
+    cubin = "launch/images/pick.fatbin",
+)]
+unsafe extern "C" {
+    #[name("pick")]
+    #[requires(out.len() >= 1)]
+    safe fn pick_fatbin(out: &mut [u32]);
+}
+
+/// What was compiled from another source, for `sm_90`, takes a second parameter.
+#[kernel(
+    ptx = "launch/images/pick.sm_75.ptx",
+    cubin = "launch/images/pick_more.sm_90.cubin"
+)]
+unsafe extern "C" {
+    #[name("pick")]
+    #[requires(out.len() >= 1)]
+    safe fn pick_more(out: &mut [u32]);
+}
+
 /// Takes the kernel from a module and runs it.
 fn runs(context: &Arc<CudaContext>, module: &Module) {
     // SAFETY: both images are made of the kernel that is declared.
@@ -344,6 +377,53 @@ fn the_best_image_is_loaded() {
     let mut out = stream.alloc_zeros::<u32>(1).unwrap();
     pick(&stream, cover(1), &mut out).unwrap();
     assert_eq!(stream.clone_dtoh(&out).unwrap(), [expected]);
+}
+
+#[test]
+fn machine_code_for_the_device_is_loaded_in_place_of_ptx() {
+    let device = device!();
+    let stream = device.default_stream();
+    let mut out = stream.alloc_zeros::<u32>(1).unwrap();
+    let code = match device.compute_capability().unwrap() {
+        _ if gridcall_emulator::is_installed() => None,
+        (8, _) => Some(1080),
+        (9, 0) => Some(1090),
+        _ => None,
+    };
+    pick_cubin(&stream, cover(1), &mut out).unwrap();
+    assert_eq!(stream.clone_dtoh(&out).unwrap(), [code.unwrap_or(75)]);
+    let fat = pick_fatbin(&stream, cover(1), &mut out);
+    match code {
+        Some(number) => {
+            fat.unwrap();
+            assert_eq!(stream.clone_dtoh(&out).unwrap(), [number]);
+        }
+        None => {
+            let error = fat.unwrap_err().to_string();
+            assert!(error.contains("is compiled for `sm_120a`"), "{error}");
+        }
+    }
+    // An emulator is given none, which it would have to report.
+    let reports = gridcall_emulator::reports();
+    let refused = |report: &gridcall_emulator::Report| report.message.contains("machine code");
+    assert!(!reports.iter().any(refused));
+}
+
+#[test]
+fn machine_code_of_other_parameters_is_told() {
+    let device = device!();
+    let stream = device.default_stream();
+    let mut out = stream.alloc_zeros::<u32>(1).unwrap();
+    let launched = pick_more(&stream, cover(1), &mut out);
+    if gridcall_emulator::is_installed() || device.compute_capability().unwrap() != (9, 0) {
+        launched.unwrap();
+        return;
+    }
+    assert_eq!(
+        launched.unwrap_err().to_string(),
+        "kernel `pick_more`: it declares 1 parameter, and the kernel in \
+         launch/images/pick_more.sm_90.cubin takes more"
+    );
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn a_grid_stride_loop_covers_all() {
     let mut y = stream.alloc_zeros::<f32>(1).unwrap();
     assert_eq!(
         geometry(grid_stride(&stream, stride(-1), &mut y, 1.0, 0)),
-        "cannot cover -1 elements along x"
+        "cannot cover -1 elements along x; an extent is 0 or more"
     );
 }
 

@@ -99,7 +99,8 @@ fn all_that_the_device_has_and_no_more() {
             error.to_string(),
             format!(
                 "kernel `tile_static48`: the launch asks for {asked} bytes of dynamic shared memory; \
-                 this device allows {limit} a block, of which the kernel takes {fixed} itself"
+                 this device allows {limit} a block, of which the kernel takes {fixed} itself; ask for at \
+                 most {most}"
             )
         );
     }

@@ -3,7 +3,8 @@
 use std::mem::MaybeUninit;
 
 use gridcall::{
-    DevicePointer, Float3, Float4, KernelArg, cover, cudarc::driver::DevicePtr, kernel,
+    AsDeviceView, AsDeviceViewMut, Buffer, DevicePointer, DevicePointerMut, Float3, Float4, Guard,
+    KernelArg, Place, Shaped, StreamRef, View, ViewError, cover, kernel,
 };
 
 use crate::support::ramp;
@@ -111,6 +112,19 @@ unsafe extern "C" {
 unsafe extern "C" {
     #[requires(i < 2048, out.len() >= 1)]
     safe fn big_param(b: Big, out: &mut [u32], i: u32);
+}
+
+/// 32,752 bytes, so that the parameters are as many bytes as there may be, 32,764.
+#[derive(Clone, Copy, KernelArg)]
+#[repr(C)]
+struct Most {
+    values: [u32; 8188],
+}
+
+#[kernel(ptx = "../kernels/handwritten/most_parameters.ptx")]
+unsafe extern "C" {
+    #[requires(i < 8188, out.len() >= 2)]
+    safe fn most_parameters(values: Most, out: &mut [u32], i: u32);
 }
 
 /// The value in a place whose every byte, padding too, was set before.
@@ -271,6 +285,22 @@ fn eight_kibibytes_of_parameters_arrive() {
 }
 
 #[test]
+fn as_many_parameters_as_there_may_be_arrive() {
+    let device = device!();
+    let stream = device.default_stream();
+    let mut k = 0_u32;
+    let values = std::array::from_fn(|_| {
+        k = k.wrapping_add(0x9e37_79b9);
+        k
+    });
+    let mut out = stream.alloc_zeros::<u32>(2).unwrap();
+    for i in [0_u32, 4000, 8187] {
+        most_parameters(&stream, (1, 1), Most { values }, &mut out, i).unwrap();
+        assert_eq!(stream.clone_dtoh(&out).unwrap(), [values[i as usize], i]);
+    }
+}
+
+#[test]
 fn vectors_are_elements_and_fields() {
     let device = device!();
     let stream = device.default_stream();
@@ -311,18 +341,66 @@ fn a_struct_of_scalars_is_taken_by_value() {
 fn a_pointer_in_a_struct_is_followed() {
     let device = device!();
     let stream = device.default_stream();
-    let data = stream.clone_htod(&ramp(16)).unwrap();
+    let data = stream.clone_htod(&ramp(20)).unwrap();
     let mut out = stream.alloc_zeros::<f32>(16).unwrap();
-    {
-        let (address, _read) = data.device_ptr(&stream);
-        let table = Table {
-            data: DevicePointer::from_address(address),
-            len: 12,
-        };
-        // SAFETY: the table is within `data`, and all work on it is on this stream.
-        unsafe { look(&stream, cover(16), table, &mut out) }.unwrap();
-    }
-    let mut expected = ramp(16);
+    let data = data.slice(4..);
+    let table = Table {
+        data: DevicePointer::of(&data).unwrap(),
+        len: 12,
+    };
+    // SAFETY: the table is within `data`, and all work on it is on this stream.
+    unsafe { look(&stream, cover(16), table, &mut out) }.unwrap();
+    let mut expected = ramp(20)[4..].to_vec();
     expected[12..].fill(0.0);
     assert_eq!(stream.clone_dtoh(&out).unwrap(), expected);
+}
+
+#[test]
+fn a_pointer_is_of_an_array_that_a_kernel_could_take() {
+    let device = device!();
+    let stream = device.default_stream();
+    let mut buffer = Buffer::<f32>::zeroed(&stream, 6).unwrap();
+    let address = buffer.describe().unwrap().pointer();
+    assert_eq!(DevicePointer::of(&buffer).unwrap().address(), address);
+    let written = DevicePointerMut::of(&mut buffer).unwrap();
+    assert_eq!(written.address(), address);
+    let mut columns = Shaped::strided(&mut buffer, 0, [3, 2], [1, 3]);
+    let refused = "the array is not contiguous: shape [3, 2], strides [1, 3] in elements; make it \
+                   contiguous first, or declare the parameter `Strided<T, N>`";
+    let read = DevicePointer::of(&columns).unwrap_err();
+    assert_eq!(read.to_string(), refused);
+    let written = DevicePointerMut::of(&mut columns).unwrap_err();
+    assert_eq!(written.to_string(), refused);
+    let mut frozen = Frozen(address);
+    assert_eq!(DevicePointer::of(&frozen).unwrap().address(), address);
+    let written = DevicePointerMut::of(&mut frozen).unwrap_err();
+    assert_eq!(
+        written.to_string(),
+        "the kernel writes to it, but its owner lends it read-only; pass a writable copy"
+    );
+}
+
+/// Six floats that are not to be written.
+struct Frozen(u64);
+
+// SAFETY: the floats are there, as nobody uses them.
+unsafe impl AsDeviceView<f32> for Frozen {
+    fn describe(&self) -> Result<View<'_>, ViewError> {
+        Ok(View::new(self.0, 6, Place::Device(0)).read_only())
+    }
+
+    fn acquire<'a>(&'a self, _: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        Ok(Guard::none())
+    }
+}
+
+// SAFETY: as above.
+unsafe impl AsDeviceViewMut<f32> for Frozen {
+    fn describe_mut(&self) -> Result<View<'_>, ViewError> {
+        self.describe()
+    }
+
+    fn acquire_mut<'a>(&'a mut self, _: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        Ok(Guard::none())
+    }
 }

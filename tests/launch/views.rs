@@ -3,14 +3,40 @@
 use std::{rc::Rc, sync::Arc};
 
 use gridcall::{
-    ArgumentError, AsDeviceView, AsDeviceViewMut, LaunchErrorKind, cover,
+    ArgumentError, AsDeviceView, AsDeviceViewMut, Buffer, Cast, DType, Float3, Float4, KernelArg,
+    LaunchErrorKind, Order, Shaped, Tensor, cover,
     cudarc::driver::{CudaSlice, CudaView, UnifiedSlice},
+    kernel,
 };
 
 use crate::{
     kernels::{copy, copy4, fill, relu, saxpy},
     support::{Device, ramp},
 };
+
+#[kernel(ptx = "../kernels/vector.ptx", cuda = "../kernels/vector.cu")]
+unsafe extern "C" {
+    #[name("copy4")]
+    #[requires(x.len() >= n4, y.len() >= n4)]
+    safe fn copy_vectors(x: &[Float4], y: &mut [Float4], n4: i32);
+}
+
+#[derive(Clone, Copy, KernelArg)]
+#[repr(C)]
+struct Ball {
+    id: i32,
+    pos: Float4,
+}
+
+#[kernel(ptx = "../kernels/structs.ptx", cuda = "../kernels/structs.cu")]
+unsafe extern "C" {
+    #[requires(v.len() >= n)]
+    safe fn step(b: Ball, v: &mut [Float3], g: Float3, n: i32);
+
+    #[name("step")]
+    #[requires(v.len() >= n)]
+    safe fn step_arrays(b: Ball, v: &mut [[f32; 3]], g: [f32; 3], n: i32);
+}
 
 /// Managed memory for `len` floats, filled by the host.
 fn unified(device: &Device, values: &[f32]) -> UnifiedSlice<f32> {
@@ -218,6 +244,142 @@ fn a_view_that_is_not_aligned_enough_is_refused() {
     let mut expected = [0.0; 32];
     expected[8..24].copy_from_slice(&ramp(32)[4..20]);
     assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
+}
+
+#[test]
+fn floats_are_vectors_where_that_is_said() {
+    let device = device!();
+    let stream = device.default_stream();
+    let x = stream.clone_htod(&ramp(21)).unwrap();
+    let mut y = stream.alloc_zeros::<f32>(16).unwrap();
+    let part = x.slice(4..20);
+    copy_vectors(
+        &stream,
+        cover(4),
+        &Cast::new(&part),
+        &mut Cast::new(&mut y),
+        4,
+    )
+    .unwrap();
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), ramp(20)[4..]);
+    // What a contract sees are vectors.
+    let mut refuse = |x: &CudaView<'_, f32>, n4, text: &str| {
+        let launch = copy_vectors(
+            &stream,
+            cover(n4),
+            &Cast::new(x),
+            &mut Cast::new(&mut y),
+            n4,
+        );
+        assert_eq!(
+            launch.unwrap_err().to_string(),
+            format!("kernel `copy_vectors`: {text}")
+        );
+    };
+    refuse(
+        &part,
+        5,
+        "the launch needs `x.len() >= n4`, but x.len() is 4 and n4 is 5",
+    );
+    refuse(
+        &x.slice(1..17),
+        4,
+        "argument `x` (parameter 0, &[Float4]): the array begins at an address that is aligned to 4 \
+         bytes only, the kernel needs 16; views that begin inside a buffer must begin at a multiple \
+         of that",
+    );
+    refuse(
+        &x.slice(4..21),
+        4,
+        "argument `x` (parameter 0, &[Float4]): its 17 elements of `f32` (4 bytes each) are no whole \
+         number of `gridcall::vector::Float4` (16 bytes); pass a part that is",
+    );
+    let columns = Shaped::strided(&x, 0, [4, 4], [1, 4]);
+    let launch = copy_vectors(
+        &stream,
+        cover(4),
+        &Cast::new(&columns),
+        &mut Cast::new(&mut y),
+        4,
+    );
+    let error = launch.unwrap_err().to_string();
+    assert!(
+        error
+            .contains("an array that is not contiguous cannot be seen as elements of another type"),
+        "{error}"
+    );
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), ramp(20)[4..]);
+}
+
+#[test]
+fn whatever_an_array_says_of_itself_a_cast_of_it_says() {
+    let device = device!();
+    let stream = device.default_stream();
+    let buffer = Buffer::from_slice(&stream, &ramp(16)).unwrap();
+    let mut y = Buffer::<[f32; 2]>::zeroed(&stream, 8).unwrap();
+    copy_vectors(
+        &stream,
+        cover(4),
+        &Cast::new(&buffer),
+        &mut Cast::new(&mut y),
+        4,
+    )
+    .unwrap();
+    assert_eq!(y.to_vec().unwrap().as_flattened(), ramp(16));
+
+    // Overlap is looked for, and an element type is asked for, behind it.
+    let address = buffer.describe().unwrap().pointer();
+    let place = buffer.describe().unwrap().place();
+    let tensor = || {
+        // SAFETY: the floats outlive it, and all is on one stream.
+        unsafe {
+            Tensor::from_parts(
+                address,
+                DType::F32,
+                &[16],
+                None,
+                place,
+                Order::Settled,
+                Box::new(()),
+            )
+        }
+        .unwrap()
+    };
+    let launch = |cast: &dyn AsDeviceView<Float4>| {
+        let mut out = Cast::<_, f32>::new(tensor());
+        copy_vectors(&stream, cover(4), cast, &mut out, 4)
+            .unwrap_err()
+            .to_string()
+    };
+    let error = launch(&Cast::<_, f32>::new(tensor()));
+    assert!(error.contains("overlaps argument `x`"), "{error}");
+    let error = launch(&Cast::<_, f64>::new(tensor()));
+    assert!(
+        error.contains("expected elements of f64, the array holds f32"),
+        "{error}"
+    );
+}
+
+#[test]
+fn three_floats_are_a_vector_of_three() {
+    let device = device!();
+    let stream = device.default_stream();
+    let b = Ball {
+        id: 2,
+        pos: Float4::new(1.0, 2.0, 3.0, 0.5),
+    };
+    let mut v = stream.clone_htod(&[[0.0_f32; 3]; 5]).unwrap();
+    step_arrays(&stream, cover(5), b, &mut v, [10.0, 20.0, 30.0], 5).unwrap();
+    let (moved, rest) = ([6.0, 12.0, 18.0], [0.0; 3]);
+    let once = [moved, moved, rest, moved, moved];
+    assert_eq!(stream.clone_dtoh(&v).unwrap(), once);
+    let g = Float3::new(10.0, 20.0, 30.0);
+    step(&stream, cover(5), b, &mut Cast::new(&mut v), g, 5).unwrap();
+    let seen = stream.clone_dtoh(&v).unwrap();
+    assert_ne!(seen, once);
+    let mut flat = stream.clone_htod(once.as_flattened()).unwrap();
+    step(&stream, cover(5), b, &mut Cast::new(&mut flat), g, 5).unwrap();
+    assert_eq!(stream.clone_dtoh(&flat).unwrap(), seen.as_flattened());
 }
 
 #[test]

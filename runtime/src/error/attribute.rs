@@ -13,7 +13,7 @@ use crate::{
 pub enum AttributeError {
     /// The device is not capable of it.
     #[error(
-        "the launch asks for {attribute}, which needs compute capability {}.{}; this device has {}.{}",
+        "the launch asks for {attribute}, which needs compute capability {}.{}; this device has {}.{}: leave it out on such a device",
         needed.0, needed.1, capability.0, capability.1
     )]
     Capability {
@@ -74,13 +74,13 @@ pub enum AttributeError {
         greatest: i32,
     },
     /// A cluster has no blocks.
-    #[error("cluster.{axis} is 0")]
+    #[error("cluster.{axis} is 0; a cluster has at least one block along each axis")]
     ZeroCluster {
         /// The axis.
         axis: Axis,
     },
     /// The kernel is made for other clusters.
-    #[error("the launch asks for clusters of {asked}, the kernel {} {fixed}", if *by_ptx { "is compiled for (.reqnctapercluster)" } else { "declares #[cluster] as" })]
+    #[error("the launch asks for clusters of {asked}, the kernel {} {fixed}; ask for that size, or for none", if *by_ptx { "is compiled for (.reqnctapercluster)" } else { "declares #[cluster] as" })]
     OtherCluster {
         /// The cluster asked for.
         asked: Cluster,
@@ -95,13 +95,13 @@ pub enum AttributeError {
     )]
     NoCluster,
     /// More blocks in a cluster than any device runs.
-    #[error("a cluster of {cluster} has {} blocks, a device runs at most 16", cluster.blocks())]
+    #[error("a cluster of {cluster} has {} blocks, a device runs at most 16; make the cluster smaller", cluster.blocks())]
     ClusterTooLarge {
         /// The cluster asked for.
         cluster: Cluster,
     },
     /// More blocks in a cluster than the kernel was compiled for.
-    #[error("a cluster of {cluster} has {} blocks, the kernel is compiled for at most {limit} (.maxclusterrank)", cluster.blocks())]
+    #[error("a cluster of {cluster} has {} blocks, the kernel is compiled for at most {limit} (.maxclusterrank); make the cluster smaller, or compile the kernel for larger ones", cluster.blocks())]
     ClusterTooLargeForKernel {
         /// The cluster asked for.
         cluster: Cluster,
@@ -150,7 +150,9 @@ pub enum AttributeError {
         shared_mem_bytes: u32,
     },
     /// The device does not run cooperative grids.
-    #[error("the launch is cooperative, which this device does not support")]
+    #[error(
+        "the launch is cooperative, which this device does not support; launch on another device"
+    )]
     NoCooperative,
     /// A cooperative grid of more blocks than run at a time.
     #[error("{}", cooperative(*grid, *block, *shared_mem_bytes, *cluster, *resident, *multiprocessors))]

@@ -20,13 +20,13 @@ pub enum GeometryError {
         axis: Axis,
     },
     /// A block has no threads.
-    #[error("block.{axis} is 0")]
+    #[error("block.{axis} is 0; a block has at least one thread along each axis")]
     ZeroBlock {
         /// The axis.
         axis: Axis,
     },
     /// The extent given to `cover` is negative.
-    #[error("cannot cover {extent} elements along {axis}")]
+    #[error("cannot cover {extent} elements along {axis}; an extent is 0 or more")]
     NegativeExtent {
         /// The axis.
         axis: Axis,
@@ -34,7 +34,9 @@ pub enum GeometryError {
         extent: i64,
     },
     /// Too many blocks along one axis.
-    #[error("grid.{axis} is {blocks}, the device allows {limit}")]
+    #[error(
+        "grid.{axis} is {blocks}, the device allows {limit}; make the block larger, or let each thread do more"
+    )]
     GridTooLarge {
         /// The axis.
         axis: Axis,
@@ -44,7 +46,7 @@ pub enum GeometryError {
         limit: u32,
     },
     /// Too many threads along one axis.
-    #[error("block.{axis} is {threads}, the device allows {limit}")]
+    #[error("block.{axis} is {threads}, the device allows {limit}; make the block smaller")]
     BlockTooLarge {
         /// The axis.
         axis: Axis,
@@ -54,7 +56,7 @@ pub enum GeometryError {
         limit: u32,
     },
     /// Too many threads in a block for any kernel.
-    #[error("the block has {threads} threads, the device allows {limit}")]
+    #[error("the block has {threads} threads, the device allows {limit}; make the block smaller")]
     TooManyThreads {
         /// The number of threads.
         threads: u64,
@@ -62,7 +64,7 @@ pub enum GeometryError {
         limit: u32,
     },
     /// Too many threads in a block for this kernel.
-    #[error("the block has {threads} threads, the kernel can run at most {limit} on this device ({registers} registers a thread{})", bound(*launch_bound))]
+    #[error("the block has {threads} threads, the kernel can run at most {limit} on this device ({registers} registers a thread{}); make the block smaller, or compile the kernel with `__launch_bounds__({threads})`", bound(*launch_bound))]
     TooManyThreadsForKernel {
         /// The number of threads.
         threads: u64,
@@ -74,7 +76,7 @@ pub enum GeometryError {
         launch_bound: Option<[u32; 3]>,
     },
     /// The kernel is made for another block.
-    #[error("the block is {asked}, the kernel {} {fixed}", if *by_ptx { "is compiled for (.reqntid)" } else { "declares #[block] as" })]
+    #[error("the block is {asked}, the kernel {} {fixed}; launch it in that block, which `cover` takes by itself", if *by_ptx { "is compiled for (.reqntid)" } else { "declares #[block] as" })]
     OtherBlock {
         /// The block asked for.
         asked: Block,
@@ -85,7 +87,8 @@ pub enum GeometryError {
     },
     /// More dynamic shared memory than the device has.
     #[error(
-        "the launch asks for {asked} bytes of dynamic shared memory; this device allows {limit} a block, of which the kernel takes {fixed} itself"
+        "the launch asks for {asked} bytes of dynamic shared memory; this device allows {limit} a block, of which the kernel takes {fixed} itself; ask for at most {}",
+        limit.saturating_sub(*fixed)
     )]
     SharedMemory {
         /// The bytes asked for.

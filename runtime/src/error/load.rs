@@ -88,7 +88,7 @@ pub enum LoadErrorKind {
     },
     /// The crate was compiled without the PTX.
     #[error(
-        "kernel `{kernel}`: the crate was compiled with signatures only, as `{path}` was missing; compile the PTX, and then the crate without GRIDCALL_SIGNATURES_ONLY"
+        "kernel `{kernel}`: the crate was compiled with signatures only, as `{path}` was missing; make that file, and compile the crate again without GRIDCALL_SIGNATURES_ONLY"
     )]
     SignaturesOnly {
         /// The kernel's name in Rust.
@@ -98,8 +98,8 @@ pub enum LoadErrorKind {
     },
     /// The PTX is of a newer version than the driver reads.
     #[error(
-        "kernel `{kernel}`: `{path}` is PTX ISA {}.{}{}, and this driver supports up to CUDA {}.{}{}; update the driver, or compile with an older toolkit",
-        ptx.0, ptx.1, toolkit(*ptx), driver / 1000, driver % 1000 / 10, isa(*driver)
+        "kernel `{kernel}`: `{path}` is PTX ISA {}.{}{}, and this driver supports up to CUDA {}.{}{}; update the driver, compile with an older toolkit, or give machine code for `sm_{}{}` beside it (`cubin = \"..\"`)",
+        ptx.0, ptx.1, toolkit(*ptx), driver / 1000, driver % 1000 / 10, isa(*driver), capability.0, capability.1
     )]
     PtxTooNew {
         /// The kernel's name in Rust.
@@ -110,6 +110,8 @@ pub enum LoadErrorKind {
         ptx: (u32, u32),
         /// What `cuDriverGetVersion` answers: 1000 × major + 10 × minor.
         driver: u32,
+        /// The device's compute capability.
+        capability: (u32, u32),
     },
     /// The PTX is for another architecture.
     #[error(
@@ -140,6 +142,20 @@ pub enum LoadErrorKind {
         /// What to do, if the log shows it, or empty.
         hint: &'static str,
     },
+    /// The driver refused machine code that is beside the PTX, though not for the device's sake.
+    #[error(
+        "kernel `{kernel}`: the driver cannot load `{path}`: {code}{log}; make it anew with a toolkit that this driver knows, or leave it out of the declaration"
+    )]
+    MachineCode {
+        /// The kernel's name in Rust.
+        kernel: &'static str,
+        /// The file, as the declaration names it.
+        path: &'static str,
+        /// The driver's answer.
+        code: DriverCode,
+        /// The driver's own log, each line on a line of its own, or empty.
+        log: String,
+    },
     /// The module loaded, and has no such entry.
     #[error("kernel `{kernel}`: the driver finds no entry `{entry}` in {path}{instead}")]
     NoEntry {
@@ -154,7 +170,7 @@ pub enum LoadErrorKind {
     },
     /// The loaded kernel takes other parameters than the declaration says.
     #[error(
-        "kernel `{kernel}`: parameter {index}, `{name}`, is {declared} bytes at offset {offset} in `{path}`, but the loaded kernel takes {found}"
+        "kernel `{kernel}`: parameter {index}, `{name}`, is {declared} bytes at offset {offset} in `{path}`, but the loaded kernel takes {found}; declare what it takes, or load what was compiled from the same source"
     )]
     Parameters {
         /// The kernel's name in Rust.
@@ -189,7 +205,7 @@ pub enum LoadErrorKind {
         message: String,
     },
     /// None of the kernel's images is for this device.
-    #[error("kernel `{kernel}`: no image is for a device of compute capability {}.{}; there are {variants}", capability.0, capability.1)]
+    #[error("kernel `{kernel}`: no image is for a device of compute capability {}.{}; there are {variants}; add one for that capability or a lower one", capability.0, capability.1)]
     NoVariant {
         /// The kernel's name in Rust.
         kernel: &'static str,

@@ -2,7 +2,7 @@
 
 /// The PTX versions that CUDA toolkits write and drivers of that release read, by NVIDIA's
 /// [release history](https://docs.nvidia.com/cuda/parallel-thread-execution/#release-notes).
-const RELEASES: [(u32, (u32, u32)); 22] = [
+const RELEASES: [(u32, (u32, u32)); 25] = [
     (11_000, (7, 0)),
     (11_010, (7, 1)),
     (11_020, (7, 2)),
@@ -25,6 +25,9 @@ const RELEASES: [(u32, (u32, u32)); 22] = [
     (13_000, (9, 0)),
     (13_010, (9, 1)),
     (13_020, (9, 2)),
+    (13_030, (9, 3)),
+    (13_040, (9, 4)),
+    (13_050, (9, 5)),
 ];
 
 /// The toolkit that writes this PTX, for a message.

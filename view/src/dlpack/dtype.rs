@@ -74,7 +74,7 @@ fn unknown(found: DLDataType) -> ViewError {
         )
     } else if bits < 8 {
         format!(
-            "its elements are {kind} of {bits} bits, several to a byte, which no element of an array can be; view it as bytes (uint8) where it was made, and declare `&[u8]`"
+            "its elements are {kind} of {bits} bits, less than a byte, which no element of an array can be; view it as bytes (uint8) where it was made, and declare `&[u8]`"
         )
     } else {
         format!(
@@ -102,11 +102,11 @@ mod tests {
         for (refused, text) in [
             (
                 DLDataType::scalar(DLDataTypeCode::BOOL, 1),
-                "several to a byte",
+                "less than a byte",
             ),
             (
                 DLDataType::F4E2M1FN,
-                "f4e2m1fn floats of 4 bits, several to a byte",
+                "f4e2m1fn floats of 4 bits, less than a byte",
             ),
             (DLDataType::F6E3M2FN, "f6e3m2fn floats of 6 bits"),
             (

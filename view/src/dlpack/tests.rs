@@ -294,7 +294,7 @@ fn contradictions_are_refused_and_let_go() {
         ),
         (
             |m| m.dl_tensor.dtype = DLDataType::F4E2M1FN,
-            "several to a byte",
+            "less than a byte",
         ),
         (|m| m.dl_tensor.dtype.lanes = 4, "vectors of 4 floats"),
         (|m| m.dl_tensor.dtype.lanes = 0, "vectors of 0 floats"),
