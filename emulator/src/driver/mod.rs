@@ -28,6 +28,7 @@ pub(crate) mod object;
 pub(crate) mod occupancy;
 pub(crate) mod pointer;
 pub(crate) mod pool;
+mod preference;
 pub(crate) mod run;
 pub(crate) mod stream;
 pub(crate) mod table;
