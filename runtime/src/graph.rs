@@ -37,7 +37,7 @@ use self::{
     order::{Order, Uses},
 };
 use crate::{
-    attributes::Attributes,
+    attributes::{AccessPolicyWindow, AccessProperty, Attributes},
     buffer::Buffer,
     call::{FOREIGN, attributes_of_node, check_node, has_attributes},
     current::Current,
@@ -136,7 +136,7 @@ pub use self::{
 /// # Attributes
 ///
 /// A node runs as a [cooperative](Launch::cooperative) grid, in [clusters](Launch::cluster), with a
-/// [priority](Launch::priority) and in a [memory-synchronisation domain](Launch::mem_sync_domain) as
+/// [priority](Launch::priority), a [window](Graph::access_policy_window) of the L2 cache and all else that
 /// its launch or its kernel's declaration asks for. All is checked as at a launch, and kept: an
 /// [update](GraphExec::update) has to ask for the same. What is between two launches of a stream,
 /// programmatic stream serialization and events, is refused.
@@ -289,6 +289,38 @@ impl<'a> Graph<'a> {
     ) -> Result<GraphSliceMut<T>, GraphError> {
         self.keep(Box::new(Own(buffer)), true, "")
             .map(GraphSliceMut::of)
+    }
+
+    /// An [`AccessPolicyWindow`] of an array of the graph, or a part of one, for launches that are its nodes.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use gridcall::{AccessProperty, Buffer, Graph, cover};
+    /// # let ctx = gridcall::device(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut graph = Graph::new(&ctx)?;
+    /// let y = graph.own(Buffer::<f32>::zeroed(&stream, 1000)?)?;
+    /// let window = graph.access_policy_window(y, AccessProperty::Persisting)?;
+    /// let launch = cover(1000).access_policy_window(window);
+    /// # let _ = launch;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the array is not one of the graph.
+    pub fn access_policy_window<T>(
+        &self,
+        array: impl Into<GraphSlice<T>>,
+        hit: AccessProperty,
+    ) -> Result<AccessPolicyWindow, GraphError> {
+        let slice = array.into();
+        self.inner.is_own(slice.part())?;
+        let Access { start, end, .. } = slice.part().access::<T>(false);
+        // That of another device is refused where it is given to the graph.
+        let device = i32::try_from(self.inner.context.ordinal()).ok();
+        Ok(AccessPolicyWindow::of(start, end - start, device, hit))
     }
 
     /// Adds a launch of a safe kernel.
