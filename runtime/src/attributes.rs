@@ -519,6 +519,11 @@ fn check_availability(
             function: "cuLaunchKernelEx",
         });
     }
+    check_driver(attributes, limits.driver)
+}
+
+/// That a driver of this version of CUDA knows them.
+fn check_driver(attributes: &Attributes<'_>, driver: (u32, u32)) -> Result<(), AttributeError> {
     let since = [
         (
             DOMAIN_MAP,
@@ -529,11 +534,11 @@ fn check_availability(
         (CARVEOUT, "a shared memory carveout", (12, 5)),
     ];
     for (attribute, name, needed) in since {
-        if attributes.has(attribute) && limits.driver < needed {
+        if attributes.has(attribute) && driver < needed {
             return Err(AttributeError::OldCuda {
                 attribute: name,
                 needed,
-                driver: limits.driver,
+                driver,
             });
         }
     }
@@ -727,5 +732,41 @@ impl fmt::Display for SharedMemCarveout {
                 write!(f, "a shared memory carveout of {percent} %")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_driver_is_told_by_what_it_lacks() {
+        let mut map = Attributes::NONE;
+        map.mem_sync_domain_map(MemSyncDomainMap {
+            default: 0,
+            remote: 0,
+        });
+        let mut preferred = Attributes::NONE;
+        preferred.preferred_cluster(Cluster::from(2));
+        let mut carveout = Attributes::NONE;
+        carveout.shared_mem_carveout(SharedMemCarveout::MaxL1);
+        for (attributes, before, since) in [
+            (map, (11, 8), (12, 0)),
+            (preferred, (12, 6), (12, 8)),
+            (carveout, (12, 4), (12, 5)),
+        ] {
+            let error = check_driver(&attributes, before).unwrap_err();
+            assert!(
+                matches!(error, AttributeError::OldCuda { needed, driver, .. } if needed == since && driver == before)
+            );
+            assert!(check_driver(&attributes, since).is_ok());
+        }
+        let mut carveout = Attributes::NONE;
+        carveout.shared_mem_carveout(SharedMemCarveout::Percent(10));
+        assert_eq!(
+            check_driver(&carveout, (12, 2)).unwrap_err().to_string(),
+            "the launch asks for a shared memory carveout, which needs a driver of CUDA 12.5; this one supports CUDA 12.2: update it"
+        );
+        assert!(check_driver(&Attributes::NONE, (11, 8)).is_ok());
     }
 }

