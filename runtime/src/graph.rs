@@ -3,6 +3,7 @@
 mod array;
 mod capture;
 mod checked;
+mod child;
 mod condition;
 mod copy;
 mod error;
@@ -53,6 +54,7 @@ pub(crate) use self::order::Access;
 pub use self::{
     array::{GraphSlice, GraphSliceMut},
     capture::{Capture, CaptureSlice, CaptureSliceMut},
+    child::ChildGraph,
     condition::{ConditionHandle, GraphCondition},
     error::{GraphError, GraphErrorKind},
     exec::{GraphBuffers, GraphExec},
@@ -132,6 +134,11 @@ pub use self::{
 /// seen to fail, and to crash, where other threads built and launched graphs without conditions meanwhile;
 /// nothing here can prevent that: build and launch all graphs on one thread as long as such a driver runs one
 /// with conditions.
+///
+/// # Graphs in graphs
+///
+/// A graph can be built by itself, as by a library, and then be [added](Graph::add_graph) to another as one
+/// node.
 ///
 /// # Attributes
 ///
@@ -347,9 +354,10 @@ impl<'a> Graph<'a> {
     ///
     /// # Safety
     ///
-    /// What the kernel's declaration asks of its callers must hold at every launch of the graph. If
-    /// it uses memory that it is not given as an array, its node must be [ordered](Graph::order)
-    /// with others that do, and that memory must live as long as the graph can run.
+    /// What the kernel's declaration asks of its callers must hold at every launch of the graph, and of one
+    /// that it is [added](Graph::add_graph) to. If it uses memory that it is not given as an array, its node
+    /// must be [ordered](Graph::order) with others that do, and that memory must live as long as the graph
+    /// can run.
     ///
     /// # Errors
     ///
@@ -367,8 +375,8 @@ impl<'a> Graph<'a> {
     ///
     /// # Errors
     ///
-    /// If one of the nodes is of another graph or in another body, `after` was added first, or the driver
-    /// refuses.
+    /// If one of the nodes is of another graph or in another body, both are of one that was
+    /// [added](Graph::add_graph), `after` was added first, or the driver refuses.
     pub fn order<B, A>(&mut self, before: Node<B>, after: Node<A>) -> Result<(), GraphError> {
         let inner = &mut self.inner;
         inner.is_own_node(before)?;
@@ -380,6 +388,9 @@ impl<'a> Graph<'a> {
         let body = inner.order.body_of(before);
         if inner.order.body_of(after) != body {
             return Err(GraphErrorKind::Bodies { before, after }.into());
+        }
+        if inner.order.is_added(before) {
+            return Err(GraphErrorKind::OrderedBefore { before, after }.into());
         }
         if !inner.order.put_after(after, before) {
             return Ok(());
@@ -497,11 +508,19 @@ impl<'a> Graph<'a> {
         accesses: &[Access],
         add: impl FnOnce(&Inner<'_>, *mut CUgraphNode, &[CUgraphNode]) -> Result<(), GraphError>,
     ) -> Result<Node, GraphError> {
-        self.is_complete()?;
         let uses = Uses {
             accesses: accesses.to_vec(),
             all: self.in_order,
         };
+        self.add_with_uses(uses, add)
+    }
+
+    fn add_with_uses(
+        &mut self,
+        uses: Uses,
+        add: impl FnOnce(&Inner<'_>, *mut CUgraphNode, &[CUgraphNode]) -> Result<(), GraphError>,
+    ) -> Result<Node, GraphError> {
+        self.is_complete()?;
         let inner = &mut self.inner;
         let _current = enter(&inner.context)?;
         let after = inner.order.before(&uses);

@@ -434,8 +434,8 @@ pub use error::{
 };
 pub use function::{DeviceFn, DeviceFunction};
 pub use graph::{
-    Capture, CaptureSlice, CaptureSliceMut, Graph, GraphBuffers, GraphCondition, GraphError,
-    GraphErrorKind, GraphExec, GraphSlice, GraphSliceMut, Node,
+    Capture, CaptureSlice, CaptureSliceMut, ChildGraph, Graph, GraphBuffers, GraphCondition,
+    GraphError, GraphErrorKind, GraphExec, GraphSlice, GraphSliceMut, Node,
 };
 pub use kernel::{Kernel, Safe, Unsafe};
 pub use l2::{L2Error, PersistingL2};

@@ -44,7 +44,8 @@ struct Node {
 #[derive(Clone, Copy, Debug)]
 struct Body {
     node: usize,
-    condition: Access,
+    /// What decides whether it runs; none if it is a graph that was added, which always does.
+    condition: Option<Access>,
 }
 
 /// What memory a node uses.
@@ -113,7 +114,10 @@ impl Order {
     /// From now on, nodes are added to a body of the node that was added last but for those in its
     /// bodies, which runs it by this condition. Gives the body's number: each has the next.
     pub(super) fn begin_body(&mut self, node: usize, condition: Access) -> usize {
-        self.bodies.push(Body { node, condition });
+        self.bodies.push(Body {
+            node,
+            condition: Some(condition),
+        });
         self.body = self.bodies.len();
         self.body
     }
@@ -149,7 +153,7 @@ impl Order {
         };
         for (index, body) in self.bodies.iter().enumerate() {
             if body.node == node {
-                add(&body.condition);
+                body.condition.iter().for_each(&mut add);
                 for inner in self.nodes.iter().filter(|inner| inner.body == index + 1) {
                     inner.uses.accesses.iter().for_each(&mut add);
                     all |= inner.uses.all;
@@ -157,6 +161,48 @@ impl Order {
             }
         }
         self.nodes[node].uses = Uses { accesses, all };
+    }
+
+    /// What all nodes do together.
+    pub(super) fn all_uses(&self) -> Uses {
+        let mut accesses: Vec<Access> = Vec::new();
+        for access in self.nodes.iter().flat_map(|node| &node.uses.accesses) {
+            if !accesses.contains(access) {
+                accesses.push(*access);
+            }
+        }
+        let all = self.nodes.iter().any(|node| node.uses.all);
+        Uses { accesses, all }
+    }
+
+    /// Adds the nodes of a graph that the node that was added last is, with their bodies.
+    pub(super) fn add_nodes(&mut self, node: usize, added: Order) {
+        let (first, body) = (self.nodes.len(), self.bodies.len() + 1);
+        self.bodies.push(Body {
+            node,
+            condition: None,
+        });
+        self.bodies.extend(added.bodies.into_iter().map(|of| Body {
+            node: first + of.node,
+            ..of
+        }));
+        self.marks.extend(added.marks);
+        self.nodes.extend(added.nodes.into_iter().map(|node| Node {
+            after: node.after.into_iter().map(|index| first + index).collect(),
+            body: body + node.body,
+            ..node
+        }));
+    }
+
+    /// The nodes that have bodies: of each of these, in their order.
+    pub(super) fn nodes_with_bodies(&self) -> impl Iterator<Item = usize> + '_ {
+        self.bodies.iter().map(|body| body.node)
+    }
+
+    /// Whether a node is of a graph that was added.
+    pub(super) fn is_added(&self, node: usize) -> bool {
+        let body = self.nodes[node].body.checked_sub(1);
+        body.is_some_and(|body| self.bodies[body].condition.is_none())
     }
 
     /// The node that runs the body that a node is in.
