@@ -160,7 +160,8 @@
 //! What is launched again and again can be built once, as a [`Graph`] of typed launches, and launched
 //! as a whole for a few nanoseconds a kernel. Its arrays are borrowed or owned by the graph, nodes are
 //! ordered by what they read and write, arguments are checked as those of a launch, and a node's can
-//! be changed by the same typed call. Nodes [have attributes](Graph#attributes) too.
+//! be changed by the same typed call. Nodes [have attributes](Graph#attributes) too, and a graph can be
+//! [a node](Graph::add_graph) of another.
 //!
 //! # Watching launches
 //!

@@ -81,7 +81,7 @@ fn check_window(config: &Config, value: &Value) -> Result<(), String> {
     }
     let ratio = f32::from_bits(ratio);
     // One that is no number is let pass.
-    if ratio < 0.0 || ratio > 1.0 {
+    if !ratio.is_nan() && !(0.0..=1.0).contains(&ratio) {
         return Err(format!("a hit ratio of {ratio} is not between 0 and 1"));
     }
     if hit > 2 || miss > 1 {

@@ -481,4 +481,55 @@ mod tests {
         assert_eq!(order.accesses_apart(0), None);
         assert_eq!(order.accesses(0).len(), 2);
     }
+
+    #[test]
+    fn a_graph_that_is_added_is_a_body_that_always_runs() {
+        let mut added = Order::default();
+        add(&mut added, &[writes(0)]);
+        add(&mut added, &[reads(0), writes(8)]);
+        // A graph within it.
+        let mut inner = Order::default();
+        add(&mut inner, &[writes(16)]);
+        let node = added.add(Vec::new(), inner.all_uses());
+        added.add_nodes(node, inner);
+
+        let mut order = Order::default();
+        add(&mut order, &[writes(8)]);
+        add(&mut order, &[writes(100)]);
+        let uses = added.all_uses();
+        assert_eq!(uses.accesses, [writes(0), reads(0), writes(8), writes(16)]);
+        let after = order.before(&uses);
+        assert_eq!(after, [0]);
+        let node = order.add(after, uses);
+        order.add_nodes(node, added);
+        // Nodes 3 and 4, 5 with 6 in it.
+        assert_eq!(order.nodes[4].after, [3]);
+        let bodies = [3, 4, 5, 6].map(|node| order.body_of(node));
+        assert_eq!(bodies, [1, 1, 1, 2]);
+        assert!(!order.is_added(node) && order.is_added(3) && order.is_added(6));
+        assert_eq!(order.nodes_with_bodies().collect::<Vec<_>>(), [2, 5]);
+        // What uses memory of one of them comes after the node as a whole.
+        assert_eq!(add(&mut order, &[writes(16)]), [2]);
+        // Nothing orders it with what is beside the graph, in whatever depth.
+        assert_eq!(order.beside(6, &[writes(100)]), Some(1));
+        assert_eq!(order.beside(6, &[writes(8)]), Some(4));
+        // What it does, those that it is in do.
+        order.set_accesses(6, &[reads(200)]);
+        assert!(order.accesses(2).contains(&reads(200)));
+        assert!(!order.accesses(2).contains(&writes(16)));
+        assert!(order.accesses(2).contains(&writes(0)));
+        assert_eq!(add(&mut order, &[writes(200)]), [2]);
+    }
+
+    #[test]
+    fn a_graph_that_conflicts_with_all_does_so_as_a_node() {
+        let mut added = Order::default();
+        add_all(&mut added);
+        assert!(added.all_uses().all);
+        let mut order = Order::default();
+        add(&mut order, &[writes(0)]);
+        let uses = added.all_uses();
+        let after = order.before(&uses);
+        assert_eq!(after, [0]);
+    }
 }
