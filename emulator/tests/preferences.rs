@@ -20,13 +20,13 @@ const NOTHING: &CStr = c".version 7.8
 
 /// An attribute by its number, as the bindings of all toolkits have it.
 fn attribute(id: u32, value: [u32; 16]) -> sys::CUlaunchAttribute {
-    // SAFETY: both are numbers alone, and the driver refuses those that it does not know.
-    unsafe {
-        sys::CUlaunchAttribute {
-            id: std::mem::transmute::<u32, sys::CUlaunchAttributeID>(id),
-            pad: [0; 4],
-            value: std::mem::transmute::<[u32; 16], sys::CUlaunchAttributeValue>(value),
-        }
+    sys::CUlaunchAttribute {
+        // SAFETY: it has the size of a number, and is only handed to the driver, which refuses what it does
+        // not know.
+        id: unsafe { std::mem::transmute::<u32, sys::CUlaunchAttributeID>(id) },
+        pad: [0; 4],
+        // SAFETY: the union is of as many bytes, any of which are one of its values.
+        value: unsafe { std::mem::transmute::<[u32; 16], sys::CUlaunchAttributeValue>(value) },
     }
 }
 

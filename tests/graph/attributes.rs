@@ -538,7 +538,7 @@ fn the_driver_tells_what_a_node_asks_of_caches() {
     let of = |id, graph: &mut Graph<'_>| {
         let values = told(graph, &stream, id).into_iter();
         // SAFETY: all bytes of each value were given.
-        let bytes = values.map(|value| unsafe { value.pad }.map(|byte| byte.cast_unsigned()));
+        let bytes = values.map(|value| unsafe { value.pad }.map(i8::cast_unsigned));
         bytes.collect::<Vec<[u8; 64]>>()
     };
     let window = |address: u64, bytes: u64, ratio: f32, hit: u32| {

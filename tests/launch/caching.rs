@@ -235,7 +235,7 @@ fn what_is_asked_of_caches_reaches_the_driver() {
             unsafe { stamp_at(&stream, launch, pointer, 0) }.unwrap();
         });
         // SAFETY: all bytes of the value were given.
-        unsafe { value.pad }.map(|byte| byte.cast_unsigned())
+        unsafe { value.pad }.map(i8::cast_unsigned)
     };
     let launch = Launch::new(1, 32);
 
@@ -467,7 +467,7 @@ fn carveouts_and_domains_that_there_are_not_are_refused() {
 fn preferred_clusters_are_for_newer_devices() {
     let device = device!();
     let capability = device.compute_capability().unwrap();
-    if capability >= (10, 0) || capability < (9, 0) {
+    if !((9, 0)..(10, 0)).contains(&capability) {
         return say(&format!(
             "{}: not run, as it is about devices of compute capability 9",
             this_test!()

@@ -177,8 +177,8 @@ pub(super) fn graph_of(functions: &Functions, node: CUgraphNode) -> Result<CUgra
 /// Finds the copies of the nodes of a graph in the node that was made of it, also of those in graphs that
 /// are nodes of it. Gives the copy of the graph.
 ///
-/// The nodes of a copy are in the order of those that they are copies of (H200, CUDA 13.0), which is checked as
-/// far as it can be: by their number and types.
+/// The nodes of a copy are taken to be in the order of those that they are copies of, which is checked as far
+/// as it can be: by their number and types.
 fn copies_in(
     functions: &Functions,
     node: CUgraphNode,
