@@ -149,6 +149,8 @@ COUNTED(cuGraphExecKernelNodeSetParams_v2, handle which, handle node, const void
 COUNTED_NOT(cuGraphAddMemcpyNode)
 COUNTED_NOT(cuGraphAddMemsetNode)
 COUNTED_NOT(cuGraphAddEmptyNode)
+COUNTED_NOT(cuGraphAddChildGraphNode)
+COUNTED_NOT(cuGraphChildGraphNodeGetGraph)
 COUNTED_NOT(cuGraphAddDependencies)
 COUNTED_NOT(cuGraphDestroyNode)
 COUNTED_NOT(cuGraphKernelNodeSetAttribute)

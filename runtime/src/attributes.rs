@@ -4,37 +4,32 @@
 //! Whatever can be known before the driver is called is checked here; see
 //! [`CUlaunchAttribute`](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html).
 
+mod cluster;
+mod sys;
+mod window;
+
 use std::{
     ffi::{c_int, c_uint},
     fmt,
 };
 
-use cudarc::driver::{
-    CudaEvent,
-    sys::{CUcontext, CUevent},
-};
+use cudarc::driver::{CudaEvent, sys::CUcontext};
 
+use self::{
+    cluster::{check_cluster, check_preferred, cluster_of, grid_of_clusters},
+    sys::{SysAttributes, SysEvent},
+};
 use crate::{
-    error::{AttributeError, Axis, GeometryError, LaunchErrorKind},
+    error::{AttributeError, LaunchErrorKind},
     launch::{Dims, Grid},
     load::Loaded,
 };
 
-/// The number of blocks of a cluster along each axis.
-///
-/// ```
-/// use gridcall::Cluster;
-/// assert_eq!(Cluster::from(2), Cluster::from((2, 1, 1)));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Cluster {
-    /// Along x, the fastest axis.
-    pub x: u32,
-    /// Along y.
-    pub y: u32,
-    /// Along z.
-    pub z: u32,
-}
+pub(crate) use self::sys::{SysAttribute, SysValue};
+pub use self::{
+    cluster::{Cluster, ClusterSchedulingPolicy},
+    window::{AccessPolicyWindow, AccessProperty},
+};
 
 /// The domain in which a kernel's fences order memory; a fence waits for the writes of its own domain
 /// only ([memory synchronization domains]).
@@ -47,6 +42,42 @@ pub enum MemSyncDomain {
     Default,
     /// That of kernels that write to other devices, so that others need not wait for it.
     Remote,
+}
+
+/// Which of the device's memory-synchronisation domains each of [`MemSyncDomain`] is, counted from 0. A
+/// device of compute capability 9.0 has four, older ones have one
+/// ([`CUlaunchMemSyncDomainMap`](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html)).
+///
+/// ```
+/// use gridcall::MemSyncDomainMap;
+/// let usual = MemSyncDomainMap { default: 0, remote: 1 };
+/// # let _ = usual;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemSyncDomainMap {
+    /// That of [`MemSyncDomain::Default`].
+    pub default: u8,
+    /// That of [`MemSyncDomain::Remote`].
+    pub remote: u8,
+}
+
+/// How much of the memory that a multiprocessor divides between shared memory and the L1 cache a launch
+/// would have as shared memory
+/// ([preferred shared memory carveout](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html)).
+///
+/// ```
+/// use gridcall::{SharedMemCarveout, cover};
+/// let launch = cover(1000).shared_mem_carveout(SharedMemCarveout::MaxL1);
+/// # let _ = launch;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SharedMemCarveout {
+    /// As little as the launch needs, so that the cache is as large as can be.
+    MaxL1,
+    /// All that can be shared memory.
+    MaxShared,
+    /// So many hundredths of what can be shared memory, 100 at most.
+    Percent(u8),
 }
 
 /// When a programmatic event is recorded.
@@ -62,10 +93,15 @@ pub enum Trigger {
 /// The attributes of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attributes<'e> {
-    set: u8,
+    set: u16,
     cluster: Cluster,
+    preferred_cluster: Cluster,
+    scheduling: ClusterSchedulingPolicy,
     priority: i32,
     domain: MemSyncDomain,
+    domain_map: MemSyncDomainMap,
+    carveout: SharedMemCarveout,
+    window: Option<AccessPolicyWindow>,
     trigger: Trigger,
     programmatic: Option<Event<'e>>,
     launch_completion: Option<Event<'e>>,
@@ -75,21 +111,36 @@ pub(crate) struct Attributes<'e> {
 #[derive(Clone, Copy)]
 struct Event<'e>(&'e CudaEvent);
 
-const COOPERATIVE: u8 = 1;
-const CLUSTER: u8 = 2;
-const SERIALIZATION: u8 = 4;
-const PROGRAMMATIC: u8 = 8;
-const LAUNCH_COMPLETION: u8 = 16;
-const PRIORITY: u8 = 32;
-const DOMAIN: u8 = 64;
+const COOPERATIVE: u16 = 1;
+const CLUSTER: u16 = 2;
+const SERIALIZATION: u16 = 4;
+const PROGRAMMATIC: u16 = 8;
+const LAUNCH_COMPLETION: u16 = 16;
+const PRIORITY: u16 = 32;
+const DOMAIN: u16 = 64;
+const DOMAIN_MAP: u16 = 128;
+const PREFERRED_CLUSTER: u16 = 256;
+const SCHEDULING: u16 = 512;
+const CARVEOUT: u16 = 1024;
+const WINDOW: u16 = 2048;
+
+const ONE_BLOCK: Cluster = Cluster { x: 1, y: 1, z: 1 };
 
 impl<'e> Attributes<'e> {
     /// None.
     pub(crate) const NONE: Attributes<'static> = Attributes {
         set: 0,
-        cluster: Cluster { x: 1, y: 1, z: 1 },
+        cluster: ONE_BLOCK,
+        preferred_cluster: ONE_BLOCK,
+        scheduling: ClusterSchedulingPolicy::Default,
         priority: 0,
         domain: MemSyncDomain::Default,
+        domain_map: MemSyncDomainMap {
+            default: 0,
+            remote: 0,
+        },
+        carveout: SharedMemCarveout::MaxL1,
+        window: None,
         trigger: Trigger::BlockStart,
         programmatic: None,
         launch_completion: None,
@@ -142,7 +193,37 @@ impl<'e> Attributes<'e> {
         self.domain = domain;
     }
 
-    fn has(&self, attribute: u8) -> bool {
+    #[inline(always)]
+    pub(crate) fn mem_sync_domain_map(&mut self, map: MemSyncDomainMap) {
+        self.set |= DOMAIN_MAP;
+        self.domain_map = map;
+    }
+
+    #[inline(always)]
+    pub(crate) fn preferred_cluster(&mut self, cluster: Cluster) {
+        self.set |= PREFERRED_CLUSTER;
+        self.preferred_cluster = cluster;
+    }
+
+    #[inline(always)]
+    pub(crate) fn cluster_scheduling_policy(&mut self, policy: ClusterSchedulingPolicy) {
+        self.set |= SCHEDULING;
+        self.scheduling = policy;
+    }
+
+    #[inline(always)]
+    pub(crate) fn shared_mem_carveout(&mut self, carveout: SharedMemCarveout) {
+        self.set |= CARVEOUT;
+        self.carveout = carveout;
+    }
+
+    #[inline(always)]
+    pub(crate) fn access_policy_window(&mut self, window: AccessPolicyWindow) {
+        self.set |= WINDOW;
+        self.window = Some(window);
+    }
+
+    fn has(&self, attribute: u16) -> bool {
         self.set & attribute != 0
     }
 
@@ -162,6 +243,8 @@ impl<'e> Attributes<'e> {
         // block is one.
         if kernel.needs.required_cluster.is_some() || !kernel.limits.clusters {
             all.set &= !CLUSTER;
+            // What is not set has the same value everywhere, so that nodes can be compared.
+            all.cluster = ONE_BLOCK;
         }
         all
     }
@@ -180,21 +263,20 @@ impl<'e> Attributes<'e> {
             }
         }
         let all = self.of_launch(kernel);
-        let mut kept = Attributes::NONE;
-        // What is not set has the same value in all nodes, so that they can be compared.
-        if all.has(COOPERATIVE) {
-            kept.cooperative();
-        }
-        if all.has(CLUSTER) {
-            kept.cluster(all.cluster);
-        }
-        if all.has(PRIORITY) {
-            kept.priority(all.priority);
-        }
-        if all.has(DOMAIN) {
-            kept.mem_sync_domain(all.domain);
-        }
-        Ok(kept)
+        Ok(Attributes {
+            set: all.set,
+            cluster: all.cluster,
+            preferred_cluster: all.preferred_cluster,
+            scheduling: all.scheduling,
+            priority: all.priority,
+            domain: all.domain,
+            domain_map: all.domain_map,
+            carveout: all.carveout,
+            window: all.window,
+            trigger: Attributes::NONE.trigger,
+            programmatic: None,
+            launch_completion: None,
+        })
     }
 
     /// These, if there are any.
@@ -214,6 +296,7 @@ impl<'e> Attributes<'e> {
     /// The smallest grid of a node that has these.
     pub(crate) fn one_cluster(&self, kernel: &Loaded) -> Grid {
         let cluster = match kernel.needs.required_cluster {
+            _ if self.has(PREFERRED_CLUSTER) => self.preferred_cluster,
             Some(required) => required.into(),
             None => self.cluster,
         };
@@ -238,15 +321,22 @@ impl<'e> Attributes<'e> {
 
     /// In the driver's form.
     pub(crate) fn to_sys(self) -> SysAttributes {
-        let mut list = SysAttributes {
-            list: [SysAttribute::IGNORE; SysAttributes::MOST],
-            count: 0,
-        };
+        let mut list = SysAttributes::NONE;
+        if let Some(window) = self.window {
+            list.push(1).window = window.to_sys();
+        }
         if self.has(COOPERATIVE) {
             list.push(2).cooperative = 1;
         }
         if self.has(CLUSTER) {
             list.push(4).cluster = self.cluster.into();
+        }
+        if self.has(SCHEDULING) {
+            list.push(5).scheduling = match self.scheduling {
+                ClusterSchedulingPolicy::Default => 0,
+                ClusterSchedulingPolicy::Spread => 1,
+                ClusterSchedulingPolicy::LoadBalancing => 2,
+            };
         }
         if self.has(SERIALIZATION) {
             list.push(6).serialization = 1;
@@ -261,11 +351,18 @@ impl<'e> Attributes<'e> {
         if self.has(PRIORITY) {
             list.push(8).priority = self.priority;
         }
+        if self.has(DOMAIN_MAP) {
+            list.push(9).domain_map = [self.domain_map.default, self.domain_map.remote];
+        }
         if self.has(DOMAIN) {
             list.push(10).domain = match self.domain {
                 MemSyncDomain::Default => 0,
                 MemSyncDomain::Remote => 1,
             };
+        }
+        // After the cluster, of which it is a multiple.
+        if self.has(PREFERRED_CLUSTER) {
+            list.push(11).cluster = self.preferred_cluster.into();
         }
         if let Some(Event(event)) = self.launch_completion {
             list.push(12).event = SysEvent {
@@ -274,75 +371,15 @@ impl<'e> Attributes<'e> {
                 at_block_start: 0,
             };
         }
+        if self.has(CARVEOUT) {
+            list.push(14).carveout = match self.carveout {
+                SharedMemCarveout::MaxL1 => 0,
+                SharedMemCarveout::MaxShared => 100,
+                SharedMemCarveout::Percent(percent) => c_uint::from(percent),
+            };
+        }
         list
     }
-}
-
-/// The attributes of one launch in the driver's form.
-pub(crate) struct SysAttributes {
-    list: [SysAttribute; SysAttributes::MOST],
-    count: usize,
-}
-
-/// `CUlaunchAttribute`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct SysAttribute {
-    /// `CUlaunchAttributeID`.
-    pub(crate) id: c_uint,
-    pad: [u8; 4],
-    pub(crate) value: SysValue,
-}
-
-/// `CUlaunchAttributeValue`, as far as it is used.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) union SysValue {
-    pad: [u64; 8],
-    cooperative: c_int,
-    cluster: [c_uint; 3],
-    serialization: c_int,
-    event: SysEvent,
-    priority: c_int,
-    domain: c_uint,
-}
-
-/// The value of both kinds of event.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct SysEvent {
-    event: CUevent,
-    flags: c_int,
-    /// Not there for a launch-completion event.
-    at_block_start: c_int,
-}
-
-impl SysAttributes {
-    const MOST: usize = 7;
-
-    /// Those that are set.
-    pub(crate) fn as_slice(&self) -> &[SysAttribute] {
-        &self.list[..self.count]
-    }
-
-    pub(crate) fn count(&self) -> c_uint {
-        c_uint::try_from(self.as_slice().len()).unwrap_or(0)
-    }
-
-    fn push(&mut self, id: c_uint) -> &mut SysValue {
-        let next = &mut self.list[self.count];
-        self.count += 1;
-        next.id = id;
-        &mut next.value
-    }
-}
-
-impl SysAttribute {
-    const IGNORE: SysAttribute = SysAttribute {
-        id: 0,
-        pad: [0; 4],
-        value: SysValue { pad: [0; 8] },
-    };
 }
 
 /// What a kernel asks of every launch, by its declaration and its PTX. Made by `#[kernel]`.
@@ -422,10 +459,23 @@ pub(crate) fn examine(
     check_availability(kernel, attributes, examined.safe)?;
     check_events(attributes, examined.context)?;
     check_priority(kernel, attributes)?;
+    check_domains(kernel, attributes)?;
+    check_carveout(attributes)?;
+    if let Some(window) = &attributes.window {
+        window.check(kernel)?;
+    }
     let cluster = cluster_of(kernel, attributes)?;
     if let Some(cluster) = cluster {
         check_cluster(kernel, cluster)?;
-        dims.grid = grid_of_clusters(kernel, dims.grid, cluster, examined.covered)?;
+    }
+    let preferred = attributes.has(PREFERRED_CLUSTER);
+    let preferred = preferred.then_some(attributes.preferred_cluster);
+    if let Some(preferred) = preferred {
+        check_preferred(kernel, preferred, cluster)?;
+    }
+    // What is of whole preferred clusters is so of the others.
+    if let Some(whole) = preferred.or(cluster) {
+        dims.grid = grid_of_clusters(kernel, dims.grid, whole, examined.covered)?;
     }
     if dims.is_empty() {
         return Ok(dims);
@@ -459,6 +509,13 @@ fn check_availability(
             });
         }
     }
+    if attributes.has(SCHEDULING) && !limits.clusters {
+        return Err(AttributeError::Capability {
+            attribute: "a cluster scheduling policy",
+            needed: (9, 0),
+            capability: limits.capability,
+        });
+    }
     if attributes.has(SERIALIZATION) && safe && !kernel.needs.waits {
         return Err(AttributeError::NeverWaits);
     }
@@ -470,6 +527,29 @@ fn check_availability(
         return Err(AttributeError::OldDriver {
             function: "cuLaunchKernelEx",
         });
+    }
+    check_driver(attributes, limits.driver)
+}
+
+/// That a driver of this version of CUDA knows them.
+fn check_driver(attributes: &Attributes<'_>, driver: (u32, u32)) -> Result<(), AttributeError> {
+    let since = [
+        (
+            DOMAIN_MAP,
+            "a map of memory-synchronisation domains",
+            (12, 0),
+        ),
+        (PREFERRED_CLUSTER, "a preferred cluster", (12, 8)),
+        (CARVEOUT, "a shared memory carveout", (12, 5)),
+    ];
+    for (attribute, name, needed) in since {
+        if attributes.has(attribute) && driver < needed {
+            return Err(AttributeError::OldCuda {
+                attribute: name,
+                needed,
+                driver,
+            });
+        }
     }
     Ok(())
 }
@@ -504,105 +584,25 @@ fn check_priority(kernel: &Loaded, attributes: &Attributes<'_>) -> Result<(), At
     Ok(())
 }
 
-/// The cluster of this launch, if it has one.
-fn cluster_of(
-    kernel: &Loaded,
-    attributes: &Attributes<'_>,
-) -> Result<Option<Cluster>, AttributeError> {
-    let needs = &kernel.needs;
-    let asked = attributes.has(CLUSTER).then_some(attributes.cluster);
-    let required = needs.required_cluster.map(|dims| (dims, true));
-    let fixed = required.or(needs.cluster.map(|dims| (dims, false)));
-    match (fixed, asked) {
-        (Some((dims, by_ptx)), Some(asked)) if asked != dims.into() => {
-            Err(AttributeError::OtherCluster {
-                asked,
-                fixed: dims.into(),
-                by_ptx,
-            })
+fn check_domains(kernel: &Loaded, attributes: &Attributes<'_>) -> Result<(), AttributeError> {
+    let MemSyncDomainMap { default, remote } = attributes.domain_map;
+    let count = kernel.limits.mem_sync_domains;
+    for (of, domain) in [("default", default), ("remote", remote)] {
+        if attributes.has(DOMAIN_MAP) && u32::from(domain) >= count {
+            return Err(AttributeError::Domain { of, domain, count });
         }
-        (Some((dims, _)), _) => Ok(Some(dims.into())),
-        (None, None) if needs.explicit_cluster => Err(AttributeError::NoCluster),
-        (None, asked) => Ok(asked),
-    }
-}
-
-/// Blocks of a cluster that every device with clusters can run.
-const PORTABLE: u64 = 8;
-
-fn check_cluster(kernel: &Loaded, cluster: Cluster) -> Result<(), AttributeError> {
-    let axes = [
-        (Axis::X, cluster.x),
-        (Axis::Y, cluster.y),
-        (Axis::Z, cluster.z),
-    ];
-    if let Some((axis, _)) = axes.into_iter().find(|&(_, blocks)| blocks == 0) {
-        return Err(AttributeError::ZeroCluster { axis });
-    }
-    let blocks = cluster.blocks();
-    if blocks > 1 && !kernel.limits.clusters {
-        return Err(AttributeError::Capability {
-            attribute: "a cluster of several blocks",
-            needed: (9, 0),
-            capability: kernel.limits.capability,
-        });
-    }
-    if let Some(limit) = kernel.needs.max_cluster_rank
-        && blocks > u64::from(limit)
-    {
-        return Err(AttributeError::ClusterTooLargeForKernel { cluster, limit });
-    }
-    // No device has clusters of more: what is refused here, it need not be asked.
-    const MOST: u64 = 16;
-    if blocks > MOST {
-        return Err(AttributeError::ClusterTooLarge { cluster });
-    }
-    if blocks > PORTABLE {
-        kernel
-            .allow_large_clusters()
-            .map_err(|code| AttributeError::LargeCluster { cluster, code })?;
     }
     Ok(())
 }
 
-fn grid_of_clusters(
-    kernel: &Loaded,
-    grid: Grid,
-    cluster: Cluster,
-    covered: Option<usize>,
-) -> Result<Grid, LaunchErrorKind> {
-    let blocks = [grid.x, grid.y, grid.z];
-    let each = [cluster.x, cluster.y, cluster.z];
-    let Some(covered) = covered else {
-        if blocks
-            .iter()
-            .zip(each)
-            .any(|(blocks, each)| !blocks.is_multiple_of(each))
-        {
-            return Err(AttributeError::NotOfClusters { grid, cluster }.into());
+fn check_carveout(attributes: &Attributes<'_>) -> Result<(), AttributeError> {
+    match attributes.carveout {
+        // The driver's word for no preference, -1, it refuses of a launch (CUDA 13.0).
+        SharedMemCarveout::Percent(percent) if percent > 100 => {
+            Err(AttributeError::Carveout { percent })
         }
-        return Ok(grid);
-    };
-    let mut whole = [0; 3];
-    let axes = [Axis::X, Axis::Y, Axis::Z];
-    for (index, axis) in axes.into_iter().enumerate() {
-        // More blocks along it would run the same threads once more.
-        if index >= covered && each[index] > 1 {
-            return Err(AttributeError::ClusterNotCovered { cluster, axis }.into());
-        }
-        let rounded = u64::from(blocks[index]).next_multiple_of(u64::from(each[index]));
-        let limit = kernel.limits.grid[index];
-        whole[index] = u32::try_from(rounded)
-            .ok()
-            .filter(|&blocks| blocks <= limit)
-            .ok_or(LaunchErrorKind::Geometry(GeometryError::GridTooLarge {
-                axis,
-                blocks: rounded,
-                limit,
-            }))?;
+        _ => Ok(()),
     }
-    let [x, y, z] = whole;
-    Ok(Grid { x, y, z })
 }
 
 /// That a cluster fits the device; and for a cooperative grid, that all of it runs at a time.
@@ -642,46 +642,6 @@ fn check_residency(
     Ok(())
 }
 
-impl Cluster {
-    /// The number of blocks, which may exceed what any device allows.
-    pub(crate) fn blocks(self) -> u64 {
-        // The product of three factors below 2^32 may overflow; no limit is near that.
-        u64::from(self.x)
-            .saturating_mul(u64::from(self.y))
-            .saturating_mul(u64::from(self.z))
-    }
-}
-
-impl From<u32> for Cluster {
-    fn from(x: u32) -> Cluster {
-        Cluster { x, y: 1, z: 1 }
-    }
-}
-
-impl From<(u32, u32)> for Cluster {
-    fn from((x, y): (u32, u32)) -> Cluster {
-        Cluster { x, y, z: 1 }
-    }
-}
-
-impl From<(u32, u32, u32)> for Cluster {
-    fn from((x, y, z): (u32, u32, u32)) -> Cluster {
-        Cluster { x, y, z }
-    }
-}
-
-impl From<[u32; 3]> for Cluster {
-    fn from([x, y, z]: [u32; 3]) -> Cluster {
-        Cluster { x, y, z }
-    }
-}
-
-impl From<Cluster> for [u32; 3] {
-    fn from(cluster: Cluster) -> [u32; 3] {
-        [cluster.x, cluster.y, cluster.z]
-    }
-}
-
 impl PartialEq for Event<'_> {
     fn eq(&self, other: &Event<'_>) -> bool {
         self.0.cu_event() == other.0.cu_event()
@@ -713,6 +673,18 @@ impl fmt::Display for Attributes<'_> {
         if self.has(CLUSTER) {
             say(&format_args!("clusters of {}", self.cluster))?;
         }
+        if self.has(PREFERRED_CLUSTER) {
+            say(&format_args!(
+                "preferred clusters of {}",
+                self.preferred_cluster
+            ))?;
+        }
+        if self.has(SCHEDULING) {
+            say(&format_args!(
+                "the {} cluster scheduling policy",
+                self.scheduling
+            ))?;
+        }
         if self.has(SERIALIZATION) {
             say(&"programmatic stream serialization")?;
         }
@@ -742,12 +714,68 @@ impl fmt::Display for Attributes<'_> {
             };
             say(&format_args!("the {domain} memory-synchronisation domain"))?;
         }
+        if self.has(DOMAIN_MAP) {
+            let MemSyncDomainMap { default, remote } = self.domain_map;
+            say(&format_args!(
+                "memory-synchronisation domains {default} (default) and {remote} (remote)"
+            ))?;
+        }
+        if let Some(window) = &self.window {
+            say(window)?;
+        }
+        if self.has(CARVEOUT) {
+            say(&self.carveout)?;
+        }
         Ok(())
     }
 }
 
-impl fmt::Display for Cluster {
+impl fmt::Display for SharedMemCarveout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({}, {}, {})", self.x, self.y, self.z)
+        match self {
+            SharedMemCarveout::MaxL1 => {
+                f.write_str("a shared memory carveout for the largest L1 cache")
+            }
+            SharedMemCarveout::MaxShared => f.write_str("the largest shared memory carveout"),
+            SharedMemCarveout::Percent(percent) => {
+                write!(f, "a shared memory carveout of {percent} %")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_driver_is_told_by_what_it_lacks() {
+        let mut map = Attributes::NONE;
+        map.mem_sync_domain_map(MemSyncDomainMap {
+            default: 0,
+            remote: 0,
+        });
+        let mut preferred = Attributes::NONE;
+        preferred.preferred_cluster(Cluster::from(2));
+        let mut carveout = Attributes::NONE;
+        carveout.shared_mem_carveout(SharedMemCarveout::MaxL1);
+        for (attributes, before, since) in [
+            (map, (11, 8), (12, 0)),
+            (preferred, (12, 6), (12, 8)),
+            (carveout, (12, 4), (12, 5)),
+        ] {
+            let error = check_driver(&attributes, before).unwrap_err();
+            assert!(
+                matches!(error, AttributeError::OldCuda { needed, driver, .. } if needed == since && driver == before)
+            );
+            assert!(check_driver(&attributes, since).is_ok());
+        }
+        let mut carveout = Attributes::NONE;
+        carveout.shared_mem_carveout(SharedMemCarveout::Percent(10));
+        assert_eq!(
+            check_driver(&carveout, (12, 2)).unwrap_err().to_string(),
+            "the launch asks for a shared memory carveout, which needs a driver of CUDA 12.5; this one supports CUDA 12.2: update it"
+        );
+        assert!(check_driver(&Attributes::NONE, (11, 8)).is_ok());
     }
 }

@@ -3,6 +3,7 @@
 mod array;
 mod capture;
 mod checked;
+mod child;
 mod condition;
 mod copy;
 mod error;
@@ -38,7 +39,7 @@ use self::{
     order::{Order, Uses},
 };
 use crate::{
-    attributes::Attributes,
+    attributes::{AccessPolicyWindow, AccessProperty, Attributes},
     buffer::Buffer,
     call::{FOREIGN, attributes_of_node, check_node, has_attributes},
     current::Current,
@@ -53,6 +54,7 @@ use crate::{
 pub use self::{
     array::{GraphSlice, GraphSliceMut},
     capture::{Capture, CaptureSlice, CaptureSliceMut},
+    child::ChildGraph,
     condition::{ConditionHandle, GraphCondition},
     error::{GraphError, GraphErrorKind},
     exec::{GraphBuffers, GraphExec},
@@ -138,10 +140,15 @@ pub(crate) use self::{
 /// nothing here can prevent that: build and launch all graphs on one thread as long as such a driver runs one
 /// with conditions.
 ///
+/// # Graphs in graphs
+///
+/// A graph can be built by itself, as by a library, and then be [added](Graph::add_graph) to another as one
+/// node.
+///
 /// # Attributes
 ///
 /// A node runs as a [cooperative](Launch::cooperative) grid, in [clusters](Launch::cluster), with a
-/// [priority](Launch::priority) and in a [memory-synchronisation domain](Launch::mem_sync_domain) as
+/// [priority](Launch::priority), a [window](Graph::access_policy_window) of the L2 cache and all else that
 /// its launch or its kernel's declaration asks for. All is checked as at a launch, and kept: an
 /// [update](GraphExec::update) has to ask for the same. What is between two launches of a stream,
 /// programmatic stream serialization and events, is refused.
@@ -296,6 +303,38 @@ impl<'a> Graph<'a> {
             .map(GraphSliceMut::of)
     }
 
+    /// An [`AccessPolicyWindow`] of an array of the graph, or a part of one, for launches that are its nodes.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use gridcall::{AccessProperty, Buffer, Graph, cover};
+    /// # let ctx = gridcall::device(0)?;
+    /// # let stream = ctx.new_stream()?;
+    /// let mut graph = Graph::new(&ctx)?;
+    /// let y = graph.own(Buffer::<f32>::zeroed(&stream, 1000)?)?;
+    /// let window = graph.access_policy_window(y, AccessProperty::Persisting)?;
+    /// let launch = cover(1000).access_policy_window(window);
+    /// # let _ = launch;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the array is not one of the graph.
+    pub fn access_policy_window<T>(
+        &self,
+        array: impl Into<GraphSlice<T>>,
+        hit: AccessProperty,
+    ) -> Result<AccessPolicyWindow, GraphError> {
+        let slice = array.into();
+        self.inner.is_own(slice.part())?;
+        let Access { start, end, .. } = slice.part().access::<T>(false);
+        // That of another device is refused where it is given to the graph.
+        let device = i32::try_from(self.inner.context.ordinal()).ok();
+        Ok(AccessPolicyWindow::of(start, end - start, device, hit))
+    }
+
     /// Adds a launch of a safe kernel.
     ///
     /// The kernel is loaded if it is not. A launch that covers nothing is a node that does nothing,
@@ -320,9 +359,10 @@ impl<'a> Graph<'a> {
     ///
     /// # Safety
     ///
-    /// What the kernel's declaration asks of its callers must hold at every launch of the graph. If
-    /// it uses memory that it is not given as an array, its node must be [ordered](Graph::order)
-    /// with others that do, and that memory must live as long as the graph can run.
+    /// What the kernel's declaration asks of its callers must hold at every launch of the graph, and of one
+    /// that it is [added](Graph::add_graph) to. If it uses memory that it is not given as an array, its node
+    /// must be [ordered](Graph::order) with others that do, and that memory must live as long as the graph
+    /// can run.
     ///
     /// # Errors
     ///
@@ -340,8 +380,8 @@ impl<'a> Graph<'a> {
     ///
     /// # Errors
     ///
-    /// If one of the nodes is of another graph or in another body, `after` was added first, or the driver
-    /// refuses.
+    /// If one of the nodes is of another graph or in another body, both are of one that was
+    /// [added](Graph::add_graph), `after` was added first, or the driver refuses.
     pub fn order<B, A>(&mut self, before: Node<B>, after: Node<A>) -> Result<(), GraphError> {
         let inner = &mut self.inner;
         inner.is_own_node(before)?;
@@ -353,6 +393,9 @@ impl<'a> Graph<'a> {
         let body = inner.order.body_of(before);
         if inner.order.body_of(after) != body {
             return Err(GraphErrorKind::Bodies { before, after }.into());
+        }
+        if inner.order.is_added(before) {
+            return Err(GraphErrorKind::OrderedBefore { before, after }.into());
         }
         if !inner.order.put_after(after, before) {
             return Ok(());
@@ -470,11 +513,19 @@ impl<'a> Graph<'a> {
         accesses: &[Access],
         add: impl FnOnce(&Inner<'_>, *mut CUgraphNode, &[CUgraphNode]) -> Result<(), GraphError>,
     ) -> Result<Node, GraphError> {
-        self.is_complete()?;
         let uses = Uses {
             accesses: accesses.to_vec(),
             all: self.in_order,
         };
+        self.add_with_uses(uses, add)
+    }
+
+    fn add_with_uses(
+        &mut self,
+        uses: Uses,
+        add: impl FnOnce(&Inner<'_>, *mut CUgraphNode, &[CUgraphNode]) -> Result<(), GraphError>,
+    ) -> Result<Node, GraphError> {
+        self.is_complete()?;
         let inner = &mut self.inner;
         let _current = enter(&inner.context)?;
         let after = inner.order.before(&uses);

@@ -5,7 +5,10 @@ use std::fmt;
 use cudarc::driver::{CudaEvent, LaunchConfig};
 
 use crate::{
-    attributes::{Attributes, Cluster, MemSyncDomain, Trigger},
+    attributes::{
+        AccessPolicyWindow, Attributes, Cluster, ClusterSchedulingPolicy, MemSyncDomain,
+        MemSyncDomainMap, SharedMemCarveout, Trigger,
+    },
     error::{Axis, GeometryError},
     load::{FixedBlock, Loaded},
 };
@@ -374,6 +377,91 @@ impl<'e> Launch<'e> {
     #[inline(always)]
     pub fn mem_sync_domain(mut self, domain: MemSyncDomain) -> Launch<'e> {
         self.attributes.mem_sync_domain(domain);
+        self
+    }
+
+    /// The same launch, whose [`MemSyncDomain`] is one of the device's by this map, not by its stream's
+    /// (CUDA 12.0). Launches of several streams that are in different domains do not wait for each other's
+    /// writes.
+    ///
+    /// ```
+    /// use gridcall::{MemSyncDomainMap, cover};
+    /// let launch = cover(1000).mem_sync_domain_map(MemSyncDomainMap { default: 2, remote: 3 });
+    /// # let _ = launch;
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn mem_sync_domain_map(mut self, map: MemSyncDomainMap) -> Launch<'e> {
+        self.attributes.mem_sync_domain_map(map);
+        self
+    }
+
+    /// The same launch, some of whose [clusters](Launch::cluster) are of this size instead, which is a
+    /// multiple of theirs: as many as the device finds room for (compute capability 10.0, CUDA 12.8). A
+    /// kernel sees in which kind of cluster a block is. [`cover`] makes its grid of whole clusters of this
+    /// size.
+    ///
+    /// ```
+    /// let launch = gridcall::Launch::new(16, 128).cluster(2).preferred_cluster(4);
+    /// # let _ = launch;
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn preferred_cluster(mut self, cluster: impl Into<Cluster>) -> Launch<'e> {
+        self.attributes.preferred_cluster(cluster.into());
+        self
+    }
+
+    /// The same launch, whose blocks are put on multiprocessors so (compute capability 9.0).
+    ///
+    /// ```
+    /// use gridcall::{ClusterSchedulingPolicy, Launch};
+    /// let launch = Launch::new(8, 128).cluster(4);
+    /// let launch = launch.cluster_scheduling_policy(ClusterSchedulingPolicy::LoadBalancing);
+    /// # let _ = launch;
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn cluster_scheduling_policy(mut self, policy: ClusterSchedulingPolicy) -> Launch<'e> {
+        self.attributes.cluster_scheduling_policy(policy);
+        self
+    }
+
+    /// The same launch, which would have so much shared memory and so much L1 cache (CUDA 12.5). A hint:
+    /// the driver takes another division if the launch needs more shared memory, or others that run at
+    /// the same time do.
+    ///
+    /// ```
+    /// use gridcall::{SharedMemCarveout, cover};
+    /// let launch = cover(1000).shared_mem_carveout(SharedMemCarveout::Percent(50));
+    /// # let _ = launch;
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn shared_mem_carveout(mut self, carveout: SharedMemCarveout) -> Launch<'e> {
+        self.attributes.shared_mem_carveout(carveout);
+        self
+    }
+
+    /// The same launch, which keeps memory of an array in the L2 cache for longer, or less long, than all
+    /// else (compute capability 8.0). There is one window a launch; see [`AccessPolicyWindow`], and
+    /// [`PersistingL2`](crate::PersistingL2) for what has to be set aside.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let stream = gridcall::device(0)?.default_stream();
+    /// use gridcall::{AccessPolicyWindow, AccessProperty, cover};
+    /// let weights = stream.alloc_zeros::<f32>(1000)?;
+    /// let window = AccessPolicyWindow::new(&weights, AccessProperty::Persisting)?;
+    /// let launch = cover(1000).access_policy_window(window);
+    /// # let _ = launch;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn access_policy_window(mut self, window: AccessPolicyWindow) -> Launch<'e> {
+        self.attributes.access_policy_window(window);
         self
     }
 }

@@ -146,7 +146,11 @@
 //! | clusters of blocks | `#[cluster(2)]`, `__cluster_dims__`, `__block_size__` | [`cluster`](Launch::cluster) |
 //! | a kernel that begins before the one in front ends | | [`programmatic_stream_serialization`](Launch::programmatic_stream_serialization) |
 //! | an event before the kernel ends | | [`launch_completion_event`](Launch::launch_completion_event), [`programmatic_event`](Launch::programmatic_event) |
-//! | a priority, a memory-synchronisation domain | | [`priority`](Launch::priority), [`mem_sync_domain`](Launch::mem_sync_domain) |
+//! | a priority | | [`priority`](Launch::priority) |
+//! | a memory-synchronisation domain | | [`mem_sync_domain`](Launch::mem_sync_domain), [`mem_sync_domain_map`](Launch::mem_sync_domain_map) |
+//! | larger clusters where there is room, blocks spread | | [`preferred_cluster`](Launch::preferred_cluster), [`cluster_scheduling_policy`](Launch::cluster_scheduling_policy) |
+//! | more L1 cache, or more shared memory | | [`shared_mem_carveout`](Launch::shared_mem_carveout) |
+//! | an array that stays in the L2 cache | | [`access_policy_window`](Launch::access_policy_window), [`PersistingL2`] |
 //!
 //! Each is checked before the driver: against the PTX while the crate compiles, and against the device
 //! at the launch, a cooperative grid with the number of blocks that run at a time. Nothing is made
@@ -159,8 +163,9 @@
 //! What is launched again and again can be built once, as a [`Graph`] of typed launches, and launched
 //! as a whole for a few nanoseconds a kernel. Its arrays are borrowed or owned by the graph, nodes are
 //! ordered by what they read and write, arguments are checked as those of a launch, and a node's can
-//! be changed by the same typed call. Nodes [have attributes](Graph#attributes) too, and by a
-//! [`GraphCondition`] kernels decide what else of the graph runs, or runs again.
+//! be changed by the same typed call. Nodes [have attributes](Graph#attributes) too, a graph can be
+//! [a node](Graph::add_graph) of another, and by a [`GraphCondition`] kernels decide what else of the
+//! graph runs, or runs again.
 //!
 //! # Watching launches
 //!
@@ -391,6 +396,7 @@ mod event;
 mod function;
 mod graph;
 mod kernel;
+mod l2;
 mod launch;
 mod layout;
 #[cfg_attr(
@@ -424,7 +430,10 @@ mod vector;
 mod verify;
 
 pub use arg::KernelArg;
-pub use attributes::{Cluster, MemSyncDomain, Trigger};
+pub use attributes::{
+    AccessPolicyWindow, AccessProperty, Cluster, ClusterSchedulingPolicy, MemSyncDomain,
+    MemSyncDomainMap, SharedMemCarveout, Trigger,
+};
 pub use awaiting::{After, after, after_event};
 pub use buffer::{
     ArrayError, ArrayErrorKind, ArrayShape, Buffer, BufferSlice, BufferSliceMut, CudaArray,
@@ -440,10 +449,11 @@ pub use error::{
 };
 pub use function::{DeviceFn, DeviceFunction};
 pub use graph::{
-    Capture, CaptureSlice, CaptureSliceMut, Graph, GraphBuffers, GraphCondition, GraphError,
-    GraphErrorKind, GraphExec, GraphSlice, GraphSliceMut, Node,
+    Capture, CaptureSlice, CaptureSliceMut, ChildGraph, Graph, GraphBuffers, GraphCondition,
+    GraphError, GraphErrorKind, GraphExec, GraphSlice, GraphSliceMut, Node,
 };
 pub use kernel::{Kernel, Safe, Unsafe};
+pub use l2::{L2Error, PersistingL2};
 pub use launch::{Block, Extent, Grid, Launch, LaunchShape, Length, cover, stride};
 pub use module::Module;
 pub use pointer::{DevicePointer, DevicePointerMut};

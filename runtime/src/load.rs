@@ -90,6 +90,11 @@ pub(crate) struct Limits {
     pub(crate) clusters: bool,
     /// The least priority of a launch and the greatest, which is a lower number.
     pub(crate) priorities: (i32, i32),
+    /// Bytes of an access policy window; 0 if it takes none.
+    pub(crate) access_policy_window: u32,
+    pub(crate) mem_sync_domains: u32,
+    /// The version of CUDA that the driver supports.
+    pub(crate) driver: (u32, u32),
 }
 
 // SAFETY: the handles are the driver's, which takes them on any thread; all else is plain data.
@@ -321,7 +326,6 @@ impl Loaded {
     pub(crate) fn explain(&self, dims: Dims, attributes: Option<&Attributes<'_>>) -> String {
         let limits = &self.limits;
         let asked = attributes.map_or_else(String::new, |asked| {
-            let version = self.driver.version().unwrap_or_default();
             format!(
                 "; it was launched with {asked:#}, {} blocks of {} threads and {} bytes of dynamic shared memory; the device has compute capability {}.{} and {} multiprocessors, the driver supports CUDA {}.{}",
                 dims.grid.blocks(),
@@ -330,8 +334,8 @@ impl Loaded {
                 limits.capability.0,
                 limits.capability.1,
                 limits.multiprocessors,
-                version / 1000,
-                version % 1000 / 10,
+                limits.driver.0,
+                limits.driver.1,
             )
         });
         format!(
@@ -349,16 +353,20 @@ impl Limits {
     fn of(driver: &Driver, context: &CudaContext) -> Result<Limits, DriverCode> {
         // The numbers are those of CUdevice_attribute: MAX_THREADS_PER_BLOCK, MAX_BLOCK_DIM_X to
         // _Z, MAX_GRID_DIM_X to _Z, MAX_SHARED_MEMORY_PER_BLOCK and its _OPTIN, MULTIPROCESSOR_COUNT,
-        // COMPUTE_CAPABILITY_MAJOR and _MINOR, COOPERATIVE_LAUNCH; and CLUSTER_LAUNCH, which drivers
-        // before CUDA 11.8 do not know.
+        // COMPUTE_CAPABILITY_MAJOR and _MINOR, COOPERATIVE_LAUNCH, MAX_ACCESS_POLICY_WINDOW_SIZE; and
+        // CLUSTER_LAUNCH and MEM_SYNC_DOMAIN_COUNT, which drivers before CUDA 11.8 and 12.0 do not know.
         let attribute = |number| driver.device_attribute(context.cu_device(), number);
         let default_shared_mem = attribute(8)?;
+        let version = driver.version()?;
         Ok(Limits {
             multiprocessors: attribute(16)?,
             capability: (attribute(75)?, attribute(76)?),
             cooperative: attribute(95)? != 0,
             clusters: attribute(120).unwrap_or(0) != 0,
             priorities: priorities(driver)?,
+            access_policy_window: attribute(109).unwrap_or(0),
+            mem_sync_domains: attribute(126).unwrap_or(0),
+            driver: (version / 1000, version % 1000 / 10),
             threads_per_block: attribute(1)?,
             block: [attribute(2)?, attribute(3)?, attribute(4)?],
             grid: [attribute(5)?, attribute(6)?, attribute(7)?],

@@ -3,8 +3,9 @@
 use std::{ptr, sync::Arc};
 
 use gridcall::{
-    Buffer, Capture, Graph, GraphError, GraphErrorKind, Launch, LaunchErrorKind, MemSyncDomain,
-    Module, Node, Trigger, cover,
+    AccessPolicyWindow, AccessProperty, AsDeviceView as _, Buffer, Capture,
+    ClusterSchedulingPolicy, Graph, GraphError, GraphErrorKind, Launch, LaunchErrorKind,
+    MemSyncDomain, MemSyncDomainMap, Module, Node, SharedMemCarveout, Trigger, cover,
     cudarc::driver::{CudaContext, CudaStream, sys},
     kernel,
 };
@@ -486,6 +487,125 @@ fn the_driver_tells_what_a_node_was_added_with() {
     let mut graph = graph.instantiate().unwrap();
     graph.launch(&stream).unwrap();
     assert_eq!(graph.slice(y).unwrap().to_vec().unwrap(), [1.0; 64]);
+}
+
+#[test]
+fn the_driver_tells_what_a_node_asks_of_caches() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.new_stream().unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let y = Buffer::<f32>::zeroed(&stream, 64).unwrap();
+    let whole = AccessPolicyWindow::new(&y, AccessProperty::Persisting).unwrap();
+    let address = y.describe().unwrap().pointer();
+    let mut y = graph.own(y).unwrap();
+    let half = y.slice_mut(32..).unwrap();
+    let half = graph.access_policy_window(half, AccessProperty::Streaming);
+    let half = half.unwrap().hit_ratio(0.25);
+    let plain = Launch::new(4, 16);
+    let map = MemSyncDomainMap {
+        default: 2,
+        remote: 1,
+    };
+    let launches = [
+        plain.access_policy_window(whole),
+        plain.access_policy_window(half),
+        plain.shared_mem_carveout(SharedMemCarveout::Percent(40)),
+        plain
+            .cluster(2)
+            .cluster_scheduling_policy(ClusterSchedulingPolicy::Spread),
+        plain.mem_sync_domain_map(map),
+    ];
+    for launch in launches {
+        let arguments = fill {
+            y: &mut y,
+            v: 1.0,
+            n: 64,
+        };
+        graph.add(launch, arguments).unwrap();
+    }
+    // One that is captured keeps the same.
+    let record = |capture: &mut Capture<'_, '_>| {
+        let arguments = fill {
+            y: &mut y,
+            v: 2.0,
+            n: 64,
+        };
+        capture.launch(launches[1], arguments).map(drop)
+    };
+    // SAFETY: nothing but a kernel of this crate is enqueued.
+    unsafe { graph.capture(&stream, record) }.unwrap();
+    let of = |id, graph: &mut Graph<'_>| {
+        let values = told(graph, &stream, id).into_iter();
+        // SAFETY: all bytes of each value were given.
+        let bytes = values.map(|value| unsafe { value.pad }.map(i8::cast_unsigned));
+        bytes.collect::<Vec<[u8; 64]>>()
+    };
+    let window = |address: u64, bytes: u64, ratio: f32, hit: u32| {
+        let mut all = Vec::new();
+        all.extend(address.to_ne_bytes());
+        all.extend(bytes.to_ne_bytes());
+        all.extend(ratio.to_ne_bytes());
+        all.extend([hit, 0].map(u32::to_ne_bytes).concat());
+        all
+    };
+    let seen = of(Id::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &mut graph);
+    assert_eq!(seen[0][..28], window(address, 256, 1.0, 2));
+    for node in [1, 5] {
+        assert_eq!(seen[node][..28], window(address + 128, 128, 0.25, 1));
+    }
+    assert_eq!(seen[2][..28], [0; 28]);
+    // The bindings know it since CUDA 12.5.
+    // SAFETY: the enum has the size of a number, and is only handed on to the driver.
+    let carveout = unsafe { std::mem::transmute::<u32, Id>(14) };
+    assert_eq!(of(carveout, &mut graph)[2][0], 40);
+    let scheduling = Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
+    assert_eq!(of(scheduling, &mut graph)[3][0], 1);
+    let maps = of(Id::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &mut graph);
+    assert_eq!(maps[4][..2], [2, 1]);
+
+    let mut graph = graph.instantiate().unwrap();
+    graph.launch(&stream).unwrap();
+    assert_eq!(graph.slice(y).unwrap().to_vec().unwrap(), [2.0; 64]);
+}
+
+#[test]
+fn a_node_keeps_its_window() {
+    let device = device!();
+    needs_clusters!(device);
+    let stream = device.new_stream().unwrap();
+    let mut graph = Graph::new(&device).unwrap();
+    let y = Buffer::<f32>::zeroed(&stream, 4).unwrap();
+    let mut y = graph.own(y).unwrap();
+    let window = graph.access_policy_window(y, AccessProperty::Persisting);
+    let window = window.unwrap();
+    let bad = window.hit_ratio(2.0);
+    assert_eq!(
+        attribute(graph.add(cover(4).access_policy_window(bad), filled!(y, 1.0))),
+        "the hit ratio of the access policy window is 2, not between 0 and 1"
+    );
+    let launch = cover(4).access_policy_window(window);
+    let node = graph.add(launch, filled!(y, 1.0)).unwrap();
+    let other = Graph::new(&device).unwrap();
+    let error = other.access_policy_window(y, AccessProperty::Normal);
+    let error = error.unwrap_err();
+    assert!(
+        matches!(error.kind(), GraphErrorKind::OtherGraph { .. }),
+        "{error}"
+    );
+    let mut graph = graph.instantiate().unwrap();
+    let narrower = cover(4).access_policy_window(window.hit_ratio(0.5));
+    for launch in [cover(4), narrower] {
+        let refused = attribute(graph.update(node, launch, filled!(y, 2.0)));
+        assert!(
+            refused.contains("the node has an access policy window of 16 bytes from")
+                && refused.contains("1 of it persisting and the rest normal, the update asks for"),
+            "{refused}"
+        );
+    }
+    graph.update(node, launch, filled!(y, 3.0)).unwrap();
+    graph.launch(&stream).unwrap();
+    assert_eq!(graph.slice(y).unwrap().to_vec().unwrap(), [3.0; 4]);
 }
 
 fn priorities(device: &Arc<CudaContext>) -> (i32, i32) {

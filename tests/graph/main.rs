@@ -18,6 +18,7 @@ mod support;
 mod attributes;
 mod build;
 mod capture;
+mod children;
 mod conditions;
 mod faults;
 mod functions;

@@ -138,7 +138,7 @@ mod later {
 const MILLISECOND: i64 = 1_000_000;
 
 /// Whether kernels run at the same time and at their own speed.
-fn is_gpu(device: &Device) -> bool {
+pub(crate) fn is_gpu(device: &Device) -> bool {
     !device.name().unwrap().contains("emulat")
 }
 
@@ -158,7 +158,7 @@ macro_rules! needs_clusters {
     };
 }
 
-fn attribute(result: Result<(), LaunchError>) -> String {
+pub(crate) fn attribute(result: Result<(), LaunchError>) -> String {
     let error = result.expect_err("the attribute is impossible");
     match error.kind() {
         LaunchErrorKind::Attribute(error) => error.to_string(),
@@ -895,7 +895,7 @@ fn priorities(device: &Arc<CudaContext>) -> (i32, i32) {
 }
 
 /// What the one kernel of a capture was launched with.
-fn captured(
+pub(crate) fn captured(
     stream: &CudaStream,
     attribute: sys::CUlaunchAttributeID,
     launch: impl FnOnce(),

@@ -10,6 +10,7 @@ mod arguments;
 mod arrays;
 mod attributes;
 mod borrowed;
+mod caching;
 mod capture;
 mod contexts;
 mod contracts;

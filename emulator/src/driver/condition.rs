@@ -238,8 +238,8 @@ impl Driver {
             .iter()
             .filter(|(handle, body)| body.body_of.is_some() && self.root(**handle) == graph);
         for node in bodies.flat_map(|(_, body)| body.nodes.values()) {
-            // Kernels, copies, fills, nodes that do nothing, and those with bodies.
-            if !matches!(node.work.kind(), 0..=2 | 5 | 13) {
+            // Kernels, copies, fills, graphs, nodes that do nothing, and those with bodies.
+            if !matches!(node.work.kind(), 0..=2 | 4 | 5 | 13) {
                 return Err((Code::INVALID_VALUE, NODE_NOT_SUPPORTED));
             }
         }

@@ -7,6 +7,7 @@ use std::thread::ThreadId;
 
 use super::border::{In, Out};
 use super::codes::{Answer, Code};
+use super::device::{PERSISTING_L2_STEP, persisting_l2};
 use super::entry::{driver_api, plain_api};
 use super::stream::StreamKind;
 use super::{Call, Driver};
@@ -76,6 +77,7 @@ fn set_top(context: usize) {
 const STACK_SIZE: u32 = 0;
 const PRINTF_FIFO_SIZE: u32 = 1;
 const MALLOC_HEAP_SIZE: u32 = 2;
+const PERSISTING_L2_CACHE_SIZE: u32 = 6;
 /// The limits there are, with what they begin as.
 const LIMITS: [(u32, usize); 7] = [
     (STACK_SIZE, 1024),
@@ -84,7 +86,7 @@ const LIMITS: [(u32, usize); 7] = [
     (3, 2),
     (4, 2048),
     (5, 64),
-    (6, 0),
+    (PERSISTING_L2_CACHE_SIZE, 3 * PERSISTING_L2_STEP as usize),
 ];
 const FLAGS: u32 = 0x1ff;
 
@@ -464,15 +466,32 @@ driver_api! {
     }
 
     fn cuCtxSetLimit(call, limit: u32, value: usize) {
+        let device = call.current()?.device;
+        let most = call.devices.get(&device).map_or(0, |device| persisting_l2(&device.config)) as usize;
         let context = call.current()?;
         // Limits of kernels that launch kernels, which there are not.
         if matches!(limit, 3 | 4) {
             return Err(Code::UNSUPPORTED_LIMIT);
         }
+        let mut value = value;
+        if limit == PERSISTING_L2_CACHE_SIZE {
+            if most == 0 {
+                return Err(Code::UNSUPPORTED_LIMIT);
+            }
+            if value > most {
+                return Err(Code::INVALID_VALUE);
+            }
+            value = value.next_multiple_of(PERSISTING_L2_STEP as usize);
+        }
         match context.limits.get_mut(&limit) {
             Some(limit) => *limit = value,
             None => return Err(Code::INVALID_VALUE),
         }
+        Ok(())
+    }
+
+    fn cuCtxResetPersistingL2Cache(call) {
+        call.current()?;
         Ok(())
     }
 

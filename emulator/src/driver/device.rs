@@ -165,12 +165,40 @@ fn attribute(config: &Config, attribute: u32) -> Option<i32> {
         81 => small(max_shared_opt_in(config) + 1024),
         87 => 2,
         97 => small(max_shared_opt_in(config)),
+        108 => small(persisting_l2(config)),
+        109 => small(access_policy_window(config)),
         115 => i32::from(config.memory_pools),
         120 => i32::from(config.compute_capability.0 >= 9),
+        126 => small(mem_sync_domains(config)),
         // What is left there is not: sharing with others, waiting for values.
         other if other <= LAST_ATTRIBUTE && other > 0 => 0,
         _ => return None,
     })
+}
+
+/// The bytes of the L2 cache that can be set aside for persisting accesses: ten steps of them.
+pub(crate) fn persisting_l2(config: &Config) -> u32 {
+    if config.compute_capability.0 < 8 {
+        return 0;
+    }
+    10 * PERSISTING_L2_STEP
+}
+
+pub(crate) const PERSISTING_L2_STEP: u32 = 3_932_160;
+
+/// The most bytes of an access policy window.
+pub(crate) fn access_policy_window(config: &Config) -> u32 {
+    if persisting_l2(config) == 0 {
+        return 0;
+    }
+    134_217_728
+}
+
+pub(crate) fn mem_sync_domains(config: &Config) -> u32 {
+    if config.compute_capability.0 < 9 {
+        return 1;
+    }
+    4
 }
 
 /// The most shared memory of a block that opted in, by architecture.

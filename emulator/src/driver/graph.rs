@@ -26,6 +26,8 @@ pub(crate) struct Graph {
     pub(crate) conditions: Vec<Condition>,
     /// The graph of the node of which it is a body.
     pub(crate) body_of: Option<usize>,
+    /// Whether it is the copy that a node has of another.
+    pub(crate) is_of_node: bool,
 }
 
 /// A node of a graph.
@@ -44,6 +46,8 @@ pub(crate) enum NodeWork {
     /// Waits for an event of outside.
     Wait(usize),
     Conditional(Conditional),
+    /// Is behind all nodes of this graph, which are run in its place.
+    Child(usize),
 }
 
 impl NodeWork {
@@ -54,6 +58,7 @@ impl NodeWork {
             Self::Work(Work::Copy(_)) => 1,
             Self::Work(Work::Fill(_)) => 2,
             Self::Work(Work::Host(_)) => 3,
+            Self::Child(_) => 4,
             // What resets and runs bodies is made by a launch alone.
             Self::Work(Work::Nothing | Work::Reset(_)) => 5,
             Self::Wait(_) => 6,
@@ -113,6 +118,24 @@ fn find(nodes: &mut [ExecNode], origin: usize) -> Option<&mut ExecNode> {
     })
 }
 
+/// Puts the nodes of a graph that is a node behind what that is behind, and gives what comes behind them
+/// all, which that is.
+fn append(sorted: &mut Vec<ExecNode>, nodes: Vec<ExecNode>, deps: Vec<usize>) -> Vec<usize> {
+    let first = sorted.len();
+    if nodes.is_empty() {
+        return deps;
+    }
+    for mut node in nodes {
+        if node.deps.is_empty() {
+            node.deps.clone_from(&deps);
+        } else {
+            node.deps.iter_mut().for_each(|dep| *dep += first);
+        }
+        sorted.push(node);
+    }
+    (first..sorted.len()).collect()
+}
+
 const AUTO_FREE: u64 = 1;
 const DEVICE_LAUNCH: u64 = 4;
 const FLAGS: u64 = 15;
@@ -133,6 +156,7 @@ impl Driver {
             if let NodeWork::Conditional(conditional) = &node.work {
                 self.drop_bodies(handle, conditional);
             }
+            self.drop_child(&node.work);
         }
         self.release_memory(graph.nodes.values().map(|node| &node.work));
         graph.objects
@@ -217,8 +241,11 @@ impl Driver {
         for other in graph.nodes.values_mut() {
             other.deps.retain(|dep| *dep != node);
         }
-        if let Some(NodeWork::Conditional(conditional)) = removed.map(|node| node.work) {
-            self.drop_bodies(handle, &conditional);
+        if let Some(removed) = removed {
+            if let NodeWork::Conditional(conditional) = &removed.work {
+                self.drop_bodies(handle, conditional);
+            }
+            self.drop_child(&removed.work);
         }
         Ok(())
     }
@@ -246,6 +273,7 @@ impl Driver {
         let mut places: HashMap<usize, usize> = HashMap::new();
         let mut sorted: Vec<ExecNode> = Vec::new();
         let mut left: Vec<usize> = graph.nodes.keys().copied().collect();
+        let mut wrong = None;
         while !left.is_empty() {
             let before = left.len();
             left.retain(|handle| {
@@ -255,9 +283,15 @@ impl Driver {
                     .iter()
                     .map(|dep| places.get(dep).copied())
                     .collect();
-                let Some(deps) = deps else {
+                let Some(mut deps) = deps else {
                     return true;
                 };
+                if let NodeWork::Child(child) = node.work {
+                    match self.sorted(child) {
+                        Ok(nodes) => deps = append(&mut sorted, nodes, deps),
+                        Err(code) => wrong = Some(code),
+                    }
+                }
                 places.insert(*handle, sorted.len());
                 sorted.push(ExecNode {
                     origin: *handle,
@@ -271,6 +305,9 @@ impl Driver {
             if left.len() == before {
                 return Err(Code::INVALID_VALUE);
             }
+        }
+        if let Some(code) = wrong {
+            return Err(code);
         }
         for node in &mut sorted {
             if let NodeWork::Conditional(conditional) = &node.work {
@@ -507,6 +544,7 @@ impl Call {
                 let serial = self.new_id();
                 ready.work = Work::Record { event, serial };
             }
+            NodeWork::Child(_) => {}
             NodeWork::Work(work) => ready.work = work,
             NodeWork::Conditional(conditional) => {
                 let values = start.conditions.clone().ok_or(Code::ILLEGAL_STATE)?;
@@ -635,10 +673,11 @@ impl Call {
             for dep in &deps {
                 sinks.remove(dep);
             }
-            let work = if node.enabled {
-                node.work
-            } else {
-                NodeWork::Work(Work::Nothing)
+            let work = match node.work {
+                // Its nodes are captured by themselves.
+                NodeWork::Child(_) => NodeWork::Work(Work::Nothing),
+                work if node.enabled => work,
+                _ => NodeWork::Work(Work::Nothing),
             };
             let handle = self.add_node(graph, work, deps)?;
             sinks.insert(handle);
@@ -718,7 +757,8 @@ driver_api! {
     }
 
     fn cuGraphDestroy(call, graph: usize) {
-        if call.graph(graph)?.body_of.is_some() {
+        let known = call.graph(graph)?;
+        if known.body_of.is_some() || known.is_of_node {
             return Err(Code::INVALID_VALUE);
         }
         let objects = call.drop_graph(graph);

@@ -1,6 +1,5 @@
 //! Launches: parameters, limits with the codes a driver answers, and the kernel enqueued.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::border::{Host, In};
@@ -8,6 +7,7 @@ use super::codes::{Answer, Code};
 use super::device::max_shared_opt_in;
 use super::entry::driver_api;
 use super::occupancy::blocks_per_multiprocessor;
+use super::preference::{self, Preferences};
 use super::work::Work;
 use super::{Call, Driver};
 use crate::config::{Config, Order as StreamOrder};
@@ -28,14 +28,10 @@ pub(crate) struct KernelWork {
     pub(crate) workspace: Option<Token>,
     /// The cluster that the launch asked for.
     pub(crate) cluster: Option<[u32; 3]>,
+    /// The one that it prefers.
+    pub(crate) preferred: Option<[u32; 3]>,
     pub(crate) preferences: Preferences,
 }
-
-/// Attributes that are kept and have no effect here, by their numbers.
-pub(crate) type Preferences = BTreeMap<u32, Value>;
-
-/// `CUlaunchAttributeValue`.
-pub(crate) type Value = [u32; 16];
 
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,6 +40,7 @@ pub(crate) struct Shape {
     pub(crate) block: [u32; 3],
     pub(crate) shared: u32,
     pub(crate) cluster: Option<[u32; 3]>,
+    pub(crate) preferred: Option<[u32; 3]>,
     pub(crate) cooperative: bool,
     /// Whether a cluster may still be asked for, as of a node whose attributes are set one by one.
     pub(crate) unfinished: bool,
@@ -198,7 +195,15 @@ fn check_shape(
             max_shared_opt_in(config).saturating_sub(kernel.shared_bytes)
         ));
     }
-    let cluster = check_cluster(kernel, function, config, shape)?;
+    let mut cluster = check_cluster(kernel, function, config, shape)?;
+    if let Some(preferred) = shape.preferred {
+        let regular = shape.cluster.or(kernel.required_cluster);
+        check_preferred(kernel, function, shape, preferred, regular)?;
+        // Older devices have clusters of one kind. Others may choose; here they have room for these.
+        if config.compute_capability.0 >= 10 {
+            cluster = preferred;
+        }
+    }
     if shape.cooperative {
         let each = blocks_per_multiprocessor(kernel, config, threads, shared);
         let most = u64::from(each) * u64::from(config.multiprocessors);
@@ -240,10 +245,43 @@ fn check_cluster(
     if cluster.contains(&0) {
         return refuse(format!("cluster {cluster:?} must not hold a 0"));
     }
-    let blocks = product(cluster);
-    if blocks > 1 && config.compute_capability.0 < 9 {
+    if product(cluster) > 1 && config.compute_capability.0 < 9 {
         return refuse("clusters need a device of compute capability 9.0 or newer".into());
     }
+    check_whole(kernel, function, shape, cluster)?;
+    Ok(cluster)
+}
+
+fn check_preferred(
+    kernel: &Kernel,
+    function: &super::function::Function,
+    shape: &Shape,
+    preferred: [u32; 3],
+    regular: Option<[u32; 3]>,
+) -> Result<(), (Code, String)> {
+    let is_multiple = |(preferred, each): (u32, u32)| preferred != 0 && preferred % each == 0;
+    match regular {
+        Some(regular) if preferred.into_iter().zip(regular).all(is_multiple) => {
+            check_whole(kernel, function, shape, preferred)
+        }
+        _ => Err((
+            Code::INVALID_CLUSTER_SIZE,
+            format!(
+                "the preferred cluster {preferred:?} is no multiple of the launch's, {regular:?}"
+            ),
+        )),
+    }
+}
+
+/// That a cluster is not too large, and that the grid is made of such.
+fn check_whole(
+    kernel: &Kernel,
+    function: &super::function::Function,
+    shape: &Shape,
+    cluster: [u32; 3],
+) -> Result<(), (Code, String)> {
+    let refuse = |words: String| Err((Code::INVALID_CLUSTER_SIZE, words));
+    let blocks = product(cluster);
     let most = match (kernel.max_cluster_rank, function.non_portable_cluster) {
         (Some(rank), _) => u64::from(rank),
         (None, true) => 16,
@@ -260,7 +298,7 @@ fn check_cluster(
             ));
         }
     }
-    Ok(cluster)
+    Ok(())
 }
 
 impl Kernel {
@@ -343,6 +381,7 @@ impl Driver {
             packed,
             workspace: None,
             cluster: shape.cluster,
+            preferred: shape.preferred,
             preferences: Preferences::new(),
         })
     }
@@ -354,6 +393,7 @@ impl Driver {
             block: kernel.launch.block,
             shared: kernel.launch.dynamic_shared,
             cluster: kernel.cluster,
+            preferred: kernel.preferred,
             cooperative: kernel.launch.cooperative,
             unfinished,
         };
@@ -474,7 +514,19 @@ impl Call {
         let key = self.stream(stream)?;
         let packed_grid = shape.cooperative && !arguments.extra.is_null();
         let mut kernel = self.prepare(function, shape, arguments)?;
+        let config = self.config_of(kernel.function)?;
+        let wrong = preferences
+            .iter()
+            .find_map(|(id, value)| preference::check(config, *id, value, false).err());
+        if let Some(words) = wrong {
+            let device = self.device_of_stream(key);
+            return Err(self.refuse_launch(device, &kernel.name, Code::INVALID_VALUE, &words));
+        }
+        // What a node that is captured keeps.
         kernel.preferences = preferences;
+        kernel
+            .preferences
+            .retain(|id, _| preference::is_of_node(*id));
         let context = self.get_stream(key)?.context;
         if self.context_of_function(kernel.function)? != context {
             let device = self.device_of_stream(key);
@@ -532,13 +584,9 @@ pub(crate) struct Attribute {
 const IGNORE: u32 = 0;
 pub(crate) const COOPERATIVE: u32 = 2;
 pub(crate) const CLUSTER_DIMENSION: u32 = 4;
+pub(crate) const PREFERRED_CLUSTER_DIMENSION: u32 = 11;
 const PROGRAMMATIC_EVENT: u32 = 7;
 const LAUNCH_COMPLETION_EVENT: u32 = 12;
-/// Attributes that only say how fast something is to be: access policy, synchronisation policy, cluster
-/// scheduling, overlap with the kernel before, priority, memory domains, carve-out.
-const PREFERENCES: [u32; 8] = [1, 3, 5, 6, 8, 9, 10, 14];
-/// Those of them that a node of a graph has.
-pub(crate) const NODE_PREFERENCES: [u32; 6] = [1, 5, 8, 9, 10, 14];
 
 impl LaunchConfig {
     /// The shape, with what the attributes say of it.
@@ -559,20 +607,23 @@ impl LaunchConfig {
                     let [x, y, z, ..] = attribute.value;
                     shape.cluster = Some([x, y, z]);
                 }
-                id if PREFERENCES.contains(&id) => {}
+                PREFERRED_CLUSTER_DIMENSION => {
+                    let [x, y, z, ..] = attribute.value;
+                    shape.preferred = Some([x, y, z]);
+                }
+                id if preference::is_preference(id) => {}
                 _ => return Err(Code::NOT_SUPPORTED),
             }
         }
         Ok(shape)
     }
 
-    /// What a node that is captured from the launch keeps beside its shape.
+    /// What the launch asks for that changes nothing here.
     fn preferences(&self) -> Answer<Preferences> {
         let attributes = self.attributes.array(self.count as usize)?;
-        let kept = |id: &u32| NODE_PREFERENCES.contains(id);
         Ok(attributes
             .into_iter()
-            .filter(|attribute| kept(&attribute.id))
+            .filter(|attribute| preference::is_preference(attribute.id))
             .map(|attribute| (attribute.id, attribute.value))
             .collect())
     }

@@ -6,6 +6,7 @@ pub(crate) mod allocate;
 pub(crate) mod array;
 pub(crate) mod border;
 pub(crate) mod capture;
+mod child;
 pub(crate) mod codes;
 pub(crate) mod condition;
 pub(crate) mod context;
@@ -28,6 +29,7 @@ pub(crate) mod object;
 pub(crate) mod occupancy;
 pub(crate) mod pointer;
 pub(crate) mod pool;
+mod preference;
 pub(crate) mod run;
 pub(crate) mod stream;
 pub(crate) mod table;
@@ -38,9 +40,9 @@ pub(crate) mod work;
 /// The functions of the driver by name.
 mod api {
     pub(crate) use super::{
-        allocate::*, array::*, capture::*, codes::*, condition::*, context::*, copy::*, device::*,
-        event::*, function::*, graph::*, launch::*, library::*, link::*, module::*, node::*,
-        object::*, occupancy::*, pointer::*, pool::*, stream::*, table::*, tensor_map::*,
+        allocate::*, array::*, capture::*, child::*, codes::*, condition::*, context::*, copy::*,
+        device::*, event::*, function::*, graph::*, launch::*, library::*, link::*, module::*,
+        node::*, object::*, occupancy::*, pointer::*, pool::*, stream::*, table::*, tensor_map::*,
         user_object::*,
     };
 }

@@ -7,8 +7,9 @@ use super::copy::FillWork;
 use super::entry::driver_api;
 use super::graph::NodeWork;
 use super::launch::{
-    Arguments, CLUSTER_DIMENSION, COOPERATIVE, KernelWork, NODE_PREFERENCES, Shape, Value,
+    Arguments, CLUSTER_DIMENSION, COOPERATIVE, KernelWork, PREFERRED_CLUSTER_DIMENSION, Shape,
 };
+use super::preference::{self, Value};
 use super::work::Work;
 
 /// Parameters of a kernel node as a caller is shown them: the node owns what the pointers lead to.
@@ -121,6 +122,7 @@ impl Driver {
             shared: params.shared,
             cooperative,
             cluster: like.and_then(|kernel| kernel.cluster),
+            preferred: like.and_then(|kernel| kernel.preferred),
             unfinished: like.is_none(),
         };
         let arguments = Arguments {
@@ -184,7 +186,16 @@ impl Driver {
                 let [x, y, z, ..] = value;
                 kernel.cluster = Some([x, y, z]);
             }
-            id if NODE_PREFERENCES.contains(&id) => {
+            PREFERRED_CLUSTER_DIMENSION => {
+                self.has_preferred_clusters(&kernel)?;
+                let [x, y, z, ..] = value;
+                kernel.preferred = Some([x, y, z]);
+            }
+            id if preference::is_of_node(id) => {
+                let config = self.config_of(kernel.function)?;
+                if preference::check(config, id, &value, true).is_err() {
+                    return Err(Code::INVALID_VALUE);
+                }
                 kernel.preferences.insert(id, value);
             }
             _ => return Err(Code::NOT_SUPPORTED),
@@ -193,13 +204,28 @@ impl Driver {
         self.set_kernel_of_node(node, kernel)
     }
 
+    /// A node of an older device has no such attribute, though a launch may (H200).
+    fn has_preferred_clusters(&self, kernel: &KernelWork) -> Answer {
+        if self.config_of(kernel.function)?.compute_capability.0 < 10 {
+            return Err(Code::INVALID_VALUE);
+        }
+        Ok(())
+    }
+
     fn attribute(&self, node: usize, id: u32) -> Answer<Value> {
         let kernel = self.kernel_of_node(node)?;
         let mut value = [0; 16];
         match id {
             COOPERATIVE => value[0] = kernel.launch.cooperative.into(),
-            CLUSTER_DIMENSION => value[..3].copy_from_slice(&kernel.launch.cluster),
-            id if NODE_PREFERENCES.contains(&id) => {
+            CLUSTER_DIMENSION => {
+                let cluster = kernel.cluster.unwrap_or(kernel.launch.cluster);
+                value[..3].copy_from_slice(&cluster);
+            }
+            PREFERRED_CLUSTER_DIMENSION => {
+                self.has_preferred_clusters(kernel)?;
+                value[..3].copy_from_slice(&kernel.preferred.unwrap_or_default());
+            }
+            id if preference::is_of_node(id) => {
                 value = kernel.preferences.get(&id).copied().unwrap_or(value);
             }
             _ => return Err(Code::NOT_SUPPORTED),

@@ -30,6 +30,19 @@ pub enum AttributeError {
         /// The function that is missing.
         function: &'static str,
     },
+    /// The driver is older than what was asked for.
+    #[error(
+        "the launch asks for {attribute}, which needs a driver of CUDA {}.{}; this one supports CUDA {}.{}: update it",
+        needed.0, needed.1, driver.0, driver.1
+    )]
+    OldCuda {
+        /// What was asked for.
+        attribute: &'static str,
+        /// The version of CUDA that has it.
+        needed: (u32, u32),
+        /// The one that the driver supports.
+        driver: (u32, u32),
+    },
     /// What was asked for is between launches of a stream, and the launch is a node of a graph.
     #[error(
         "the launch asks for {attribute}, which a node of a graph cannot have: nodes run when those before them have ended; leave it out, or launch the kernel on a stream"
@@ -73,6 +86,55 @@ pub enum AttributeError {
         /// The greatest.
         greatest: i32,
     },
+    /// The device has no such memory-synchronisation domain.
+    #[error(
+        "the {of} memory-synchronisation domain is to be {domain}, this device has {count}, which are counted from 0"
+    )]
+    Domain {
+        /// Which one: `default` or `remote`.
+        of: &'static str,
+        /// The domain asked for.
+        domain: u8,
+        /// The number of the device's.
+        count: u32,
+    },
+    /// More than all shared memory.
+    #[error("a shared memory carveout of {percent} % is more than there is; ask for 100 % at most")]
+    Carveout {
+        /// The hundredths asked for.
+        percent: u8,
+    },
+    /// The array of an access policy window is on another device.
+    #[error(
+        "the access policy window is of an array of device {array}, the launch is on device {device}, in whose L2 cache it is not kept; make the window of an array of device {device}"
+    )]
+    WindowElsewhere {
+        /// The array's device.
+        array: i32,
+        /// The launch's.
+        device: usize,
+    },
+    /// An access policy window is larger than the device takes.
+    #[error(
+        "the access policy window has {bytes} bytes, this device takes {limit}; make it of a part of the array"
+    )]
+    WindowTooLarge {
+        /// The bytes of the window.
+        bytes: u64,
+        /// The device's limit in bytes.
+        limit: u32,
+    },
+    /// The hit ratio of an access policy window is none.
+    #[error("the hit ratio of the access policy window is {ratio}, not between 0 and 1")]
+    HitRatio {
+        /// The ratio asked for.
+        ratio: f32,
+    },
+    /// What misses an access policy window would persist.
+    #[error(
+        "what misses the access policy window is to be persisting; only what hits it can be: say `.miss(..)` normal or streaming, or raise the hit ratio"
+    )]
+    MissPersists,
     /// A cluster has no blocks.
     #[error("cluster.{axis} is 0; a cluster has at least one block along each axis")]
     ZeroCluster {
@@ -94,6 +156,24 @@ pub enum AttributeError {
         "the kernel is compiled to be launched in clusters (.explicitcluster) of a size that it does not say; add `.cluster(..)` to the launch, or declare #[cluster(..)]"
     )]
     NoCluster,
+    /// A cluster is preferred where there are no others.
+    #[error(
+        "the launch prefers clusters of {preferred} and has no others for when those do not fit; add `.cluster(..)`, of which they are a multiple"
+    )]
+    PreferredAlone {
+        /// The cluster that is preferred.
+        preferred: Cluster,
+    },
+    /// A cluster is preferred that is not made of the others.
+    #[error(
+        "the launch prefers clusters of {preferred}, which are not made of whole clusters of {regular}; make each axis a multiple"
+    )]
+    PreferredCluster {
+        /// The cluster that is preferred.
+        preferred: Cluster,
+        /// The launch's.
+        regular: Cluster,
+    },
     /// More blocks in a cluster than any device runs.
     #[error("a cluster of {cluster} has {} blocks, a device runs at most 16; make the cluster smaller", cluster.blocks())]
     ClusterTooLarge {

@@ -9,7 +9,7 @@ use std::{
 
 use cudarc::driver::{
     CudaContext, CudaStream,
-    sys::{CUcontext, CUgraph, CUgraphExec, CUgraphNode},
+    sys::{CUcontext, CUgraph, CUgraphExec},
 };
 use gridcall_view::{Place, View, ViewError};
 
@@ -17,11 +17,12 @@ use super::{
     Graph, Inner, Node,
     array::tracker,
     checked::condition_is_checked,
+    child::{graph_of, nodes_of, type_of},
     enter,
     error::{GraphError, GraphErrorKind},
     exec::synchronise,
     failed,
-    functions::functions,
+    functions::{Functions, functions},
     order::{Access, Uses},
 };
 use crate::{
@@ -503,41 +504,12 @@ impl Inner<'_> {
         self.bodies[self.order.body()]
     }
 
-    /// Refuses a body that holds what the driver runs in none: it would say so when the graph is
-    /// instantiated, and not what.
+    /// Refuses nodes of the body, if there is one, that the driver runs in none.
     pub(super) fn check_body(&self) -> Result<(), GraphError> {
         if self.order.body() == 0 {
             return Ok(());
         }
-        let nodes = |to: *mut CUgraphNode, count: &mut usize| {
-            // SAFETY: the graph is the driver's own; there is room for so many nodes, or none is asked for.
-            unsafe { (self.functions.get_nodes)(self.body(), to, count) }
-                .result()
-                .map_err(|code| failed("cuGraphGetNodes", code))
-        };
-        let mut count = 0;
-        nodes(ptr::null_mut(), &mut count)?;
-        let mut all = vec![ptr::null_mut(); count];
-        nodes(all.as_mut_ptr(), &mut count)?;
-        for node in all {
-            let mut ty = 0;
-            // SAFETY: it is a node of the graph; `ty` takes the answer.
-            unsafe { (self.functions.node_get_type)(node, &raw mut ty) }
-                .result()
-                .map_err(|code| failed("cuGraphNodeGetType", code))?;
-            let what = match ty {
-                // Kernels, copies, fills, graphs, empty nodes and those with bodies.
-                0..=2 | 4 | 5 | 13 => continue,
-                3 => "a function of the host",
-                6 => "the wait for an event",
-                7 => "the record of an event",
-                8 | 9 => "a semaphore",
-                10 | 11 => "an allocation",
-                _ => "what is no kernel",
-            };
-            return Err(GraphErrorKind::NotInBody { what }.into());
-        }
-        Ok(())
+        check_body(self.functions, self.body())
     }
 
     /// Held while the driver does something to the graph, if it has conditions.
@@ -553,6 +525,29 @@ impl Inner<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// Refuses what the driver runs in no body: it would say so when the graph is instantiated, and not what.
+pub(super) fn check_body(functions: &Functions, body: CUgraph) -> Result<(), GraphError> {
+    for node in nodes_of(functions, body)? {
+        let what = match type_of(functions, node)? {
+            // Kernels, copies, fills, empty nodes and those with bodies.
+            0..=2 | 5 | 13 => continue,
+            // Graphs.
+            4 => {
+                check_body(functions, graph_of(functions, node)?)?;
+                continue;
+            }
+            3 => "a function of the host",
+            6 => "the wait for an event",
+            7 => "the record of an event",
+            8 | 9 => "a semaphore",
+            10 | 11 => "an allocation",
+            _ => "what is no kernel",
+        };
+        return Err(GraphErrorKind::NotInBody { what }.into());
+    }
+    Ok(())
 }
 
 /// A node with bodies, of which some are to be built.

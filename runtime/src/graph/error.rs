@@ -183,6 +183,36 @@ pub enum GraphErrorKind {
         /// The node that was to come after it.
         after: usize,
     },
+    /// A graph was to be added to one of another context.
+    #[error(
+        "the graph is of a context of device {graph}, the one that is added of another, of device {added}; make both for one context"
+    )]
+    AddedElsewhere {
+        /// The device of the graph's context.
+        graph: usize,
+        /// That of the graph that was to be added.
+        added: usize,
+    },
+    /// A graph that has conditions was to be added to another.
+    #[error(
+        "the graph that is added has conditions, which the driver takes in no graph that is a node; add its nodes to this graph itself"
+    )]
+    ChildWithConditions,
+    /// The driver's copy of a graph is not like it.
+    #[error(
+        "the driver's copy of the graph that is added has other nodes than it; add its nodes to this graph itself"
+    )]
+    OtherCopy,
+    /// Both nodes are of a graph that was added to this one.
+    #[error(
+        "node {before} and node {after} are of a graph that was added to this one, in the order that they had; order them before it is added"
+    )]
+    OrderedBefore {
+        /// The node that was to come first.
+        before: usize,
+        /// The node that was to come after it.
+        after: usize,
+    },
     /// The driver is too old for what the graph needs.
     #[error(
         "{what} needs a driver of CUDA {}.{}, this one is of CUDA {}.{}; update the driver",

@@ -31,6 +31,15 @@ pub(super) struct Functions {
     pub(super) add_memset_node: AddNodeIn<CUDA_MEMSET_NODE_PARAMS>,
     pub(super) add_empty_node:
         unsafe extern "C" fn(*mut CUgraphNode, CUgraph, *const CUgraphNode, usize) -> DriverCode,
+    pub(super) add_child_graph_node: unsafe extern "C" fn(
+        *mut CUgraphNode,
+        CUgraph,
+        *const CUgraphNode,
+        usize,
+        CUgraph,
+    ) -> DriverCode,
+    pub(super) child_graph_node_get_graph:
+        unsafe extern "C" fn(CUgraphNode, *mut CUgraph) -> DriverCode,
     pub(super) get_nodes: unsafe extern "C" fn(CUgraph, *mut CUgraphNode, *mut usize) -> DriverCode,
     pub(super) node_get_type: unsafe extern "C" fn(CUgraphNode, *mut c_uint) -> DriverCode,
     pub(super) add_dependencies:
@@ -150,6 +159,8 @@ fn resolve() -> Result<Functions, LoadError> {
         add_memcpy_node: function!("cuGraphAddMemcpyNode"),
         add_memset_node: function!("cuGraphAddMemsetNode"),
         add_empty_node: function!("cuGraphAddEmptyNode"),
+        add_child_graph_node: function!("cuGraphAddChildGraphNode"),
+        child_graph_node_get_graph: function!("cuGraphChildGraphNodeGetGraph"),
         get_nodes: function!("cuGraphGetNodes"),
         node_get_type: function!("cuGraphNodeGetType"),
         add_dependencies: function!("cuGraphAddDependencies"),

@@ -44,7 +44,8 @@ struct Node {
 #[derive(Clone, Copy, Debug)]
 struct Body {
     node: usize,
-    condition: Access,
+    /// What decides whether it runs; none if it is a graph that was added, which always does.
+    condition: Option<Access>,
 }
 
 /// What memory a node uses.
@@ -113,7 +114,10 @@ impl Order {
     /// From now on, nodes are added to a body of the node that was added last but for those in its
     /// bodies, which runs it by this condition. Gives the body's number: each has the next.
     pub(super) fn begin_body(&mut self, node: usize, condition: Access) -> usize {
-        self.bodies.push(Body { node, condition });
+        self.bodies.push(Body {
+            node,
+            condition: Some(condition),
+        });
         self.body = self.bodies.len();
         self.body
     }
@@ -149,7 +153,7 @@ impl Order {
         };
         for (index, body) in self.bodies.iter().enumerate() {
             if body.node == node {
-                add(&body.condition);
+                body.condition.iter().for_each(&mut add);
                 for inner in self.nodes.iter().filter(|inner| inner.body == index + 1) {
                     inner.uses.accesses.iter().for_each(&mut add);
                     all |= inner.uses.all;
@@ -157,6 +161,48 @@ impl Order {
             }
         }
         self.nodes[node].uses = Uses { accesses, all };
+    }
+
+    /// What all nodes do together.
+    pub(super) fn all_uses(&self) -> Uses {
+        let mut accesses: Vec<Access> = Vec::new();
+        for access in self.nodes.iter().flat_map(|node| &node.uses.accesses) {
+            if !accesses.contains(access) {
+                accesses.push(*access);
+            }
+        }
+        let all = self.nodes.iter().any(|node| node.uses.all);
+        Uses { accesses, all }
+    }
+
+    /// Adds the nodes of a graph that the node that was added last is, with their bodies.
+    pub(super) fn add_nodes(&mut self, node: usize, added: Order) {
+        let (first, body) = (self.nodes.len(), self.bodies.len() + 1);
+        self.bodies.push(Body {
+            node,
+            condition: None,
+        });
+        self.bodies.extend(added.bodies.into_iter().map(|of| Body {
+            node: first + of.node,
+            ..of
+        }));
+        self.marks.extend(added.marks);
+        self.nodes.extend(added.nodes.into_iter().map(|node| Node {
+            after: node.after.into_iter().map(|index| first + index).collect(),
+            body: body + node.body,
+            ..node
+        }));
+    }
+
+    /// The nodes that have bodies: of each of these, in their order.
+    pub(super) fn nodes_with_bodies(&self) -> impl Iterator<Item = usize> + '_ {
+        self.bodies.iter().map(|body| body.node)
+    }
+
+    /// Whether a node is of a graph that was added.
+    pub(super) fn is_added(&self, node: usize) -> bool {
+        let body = self.nodes[node].body.checked_sub(1);
+        body.is_some_and(|body| self.bodies[body].condition.is_none())
     }
 
     /// The node that runs the body that a node is in.
@@ -434,5 +480,56 @@ mod tests {
         order.set_accesses(0, &[reads(0), writes(4)]);
         assert_eq!(order.accesses_apart(0), None);
         assert_eq!(order.accesses(0).len(), 2);
+    }
+
+    #[test]
+    fn a_graph_that_is_added_is_a_body_that_always_runs() {
+        let mut added = Order::default();
+        add(&mut added, &[writes(0)]);
+        add(&mut added, &[reads(0), writes(8)]);
+        // A graph within it.
+        let mut inner = Order::default();
+        add(&mut inner, &[writes(16)]);
+        let node = added.add(Vec::new(), inner.all_uses());
+        added.add_nodes(node, inner);
+
+        let mut order = Order::default();
+        add(&mut order, &[writes(8)]);
+        add(&mut order, &[writes(100)]);
+        let uses = added.all_uses();
+        assert_eq!(uses.accesses, [writes(0), reads(0), writes(8), writes(16)]);
+        let after = order.before(&uses);
+        assert_eq!(after, [0]);
+        let node = order.add(after, uses);
+        order.add_nodes(node, added);
+        // Nodes 3 and 4, 5 with 6 in it.
+        assert_eq!(order.nodes[4].after, [3]);
+        let bodies = [3, 4, 5, 6].map(|node| order.body_of(node));
+        assert_eq!(bodies, [1, 1, 1, 2]);
+        assert!(!order.is_added(node) && order.is_added(3) && order.is_added(6));
+        assert_eq!(order.nodes_with_bodies().collect::<Vec<_>>(), [2, 5]);
+        // What uses memory of one of them comes after the node as a whole.
+        assert_eq!(add(&mut order, &[writes(16)]), [2]);
+        // Nothing orders it with what is beside the graph, in whatever depth.
+        assert_eq!(order.beside(6, &[writes(100)]), Some(1));
+        assert_eq!(order.beside(6, &[writes(8)]), Some(4));
+        // What it does, those that it is in do.
+        order.set_accesses(6, &[reads(200)]);
+        assert!(order.accesses(2).contains(&reads(200)));
+        assert!(!order.accesses(2).contains(&writes(16)));
+        assert!(order.accesses(2).contains(&writes(0)));
+        assert_eq!(add(&mut order, &[writes(200)]), [2]);
+    }
+
+    #[test]
+    fn a_graph_that_conflicts_with_all_does_so_as_a_node() {
+        let mut added = Order::default();
+        add_all(&mut added);
+        assert!(added.all_uses().all);
+        let mut order = Order::default();
+        add(&mut order, &[writes(0)]);
+        let uses = added.all_uses();
+        let after = order.before(&uses);
+        assert_eq!(after, [0]);
     }
 }
