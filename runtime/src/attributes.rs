@@ -481,6 +481,9 @@ pub(crate) fn examine(
         return Ok(dims);
     }
     let cooperative = attributes.has(COOPERATIVE) || kernel.needs.cooperative;
+    if cooperative && attributes.has(CARVEOUT) {
+        return Err(AttributeError::CooperativeCarveout.into());
+    }
     let blocks_of_cluster = cluster.map_or(1, Cluster::blocks);
     if cooperative || blocks_of_cluster > 1 {
         let cluster = cluster.filter(|_| blocks_of_cluster > 1);

@@ -429,7 +429,7 @@ impl<'e> Launch<'e> {
 
     /// The same launch, which would have so much shared memory and so much L1 cache (CUDA 12.5). A hint:
     /// the driver takes another division if the launch needs more shared memory, or others that run at
-    /// the same time do.
+    /// the same time do. Cooperative launches, whose blocks must all fit, have none.
     ///
     /// ```
     /// use gridcall::{SharedMemCarveout, cover};

@@ -464,6 +464,28 @@ fn carveouts_and_domains_that_there_are_not_are_refused() {
 }
 
 #[test]
+fn a_cooperative_grid_takes_no_carveout() {
+    let device = device!();
+    let stream = device.default_stream();
+    let mut y = stream.clone_htod(&[1.0_f32; 8]).unwrap();
+    for carveout in [SharedMemCarveout::MaxL1, SharedMemCarveout::MaxShared] {
+        let launch = Launch::new(1, 8).cooperative();
+        assert_eq!(
+            attribute(scale(
+                &stream,
+                launch.shared_mem_carveout(carveout),
+                &mut y,
+                2.0,
+                8
+            )),
+            "the launch is cooperative, and with a shared memory carveout nobody can tell how many of its \
+             blocks run at a time; leave the carveout out"
+        );
+        scale(&stream, launch, &mut y, 1.0, 8).unwrap();
+    }
+}
+
+#[test]
 fn preferred_clusters_are_for_newer_devices() {
     let device = device!();
     let capability = device.compute_capability().unwrap();

@@ -36,14 +36,14 @@ fn each_launch_has_its_own_arguments_and_shape() {
     for stream in [device.default_stream(), device.new_stream().unwrap()] {
         let x = stream.clone_htod(&ramp(1000)).unwrap();
         let mut y = stream.alloc_zeros::<f32>(1000).unwrap();
-        let mut z = stream.alloc_zeros::<f32>(1000).unwrap();
+        let mut other = stream.alloc_zeros::<f32>(1000).unwrap();
         let mut replay = saxpy::load(&device).unwrap().replay().unwrap();
         let mut expected = [vec![0.0_f32; 1000], vec![0.0; 1000]];
         // None is waited for before the next changes the node.
         for step in 0..40_u16 {
             let (n, a) = (u32::from(step) * 25, f32::from(step));
             let target = usize::from(step % 3 == 0);
-            let target_of = [&mut y, &mut z].into_iter().nth(target).unwrap();
+            let target_of = [&mut y, &mut other].into_iter().nth(target).unwrap();
             for _ in 0..=step % 2 {
                 let y = &mut *target_of;
                 replay
@@ -55,7 +55,7 @@ fn each_launch_has_its_own_arguments_and_shape() {
             }
         }
         assert_eq!(stream.clone_dtoh(&y).unwrap(), expected[0]);
-        assert_eq!(stream.clone_dtoh(&z).unwrap(), expected[1]);
+        assert_eq!(stream.clone_dtoh(&other).unwrap(), expected[1]);
         let kernel = replay.kernel().clone();
         let one = saxpy {
             n: 1,
@@ -241,7 +241,7 @@ fn attributes_are_the_nodes() {
     let mut parts = stream.alloc_zeros::<f32>(4).unwrap();
     let mut sum = stream.alloc_zeros::<f32>(1).unwrap();
     let mut replay: Replay<grid_sum> = grid_sum::load(&device).unwrap().replay().unwrap();
-    for n in [1000, 500, 500] {
+    for n in [1000_u16, 500, 500] {
         // Other attributes, and the same again.
         for launch in [
             Launch::new(4, 64),
@@ -257,11 +257,11 @@ fn attributes_are_the_nodes() {
                         x: &x,
                         parts,
                         out,
-                        n,
+                        n: n.into(),
                     },
                 )
                 .unwrap();
-            assert_eq!(stream.clone_dtoh(&sum).unwrap(), [n as f32]);
+            assert_eq!(stream.clone_dtoh(&sum).unwrap(), [f32::from(n)]);
         }
     }
     let launch = Launch::new(1_000_000, 64);

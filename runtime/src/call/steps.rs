@@ -413,8 +413,8 @@ impl<'a> Call<'a> {
                 (None, None) => unsafe { params.launch(kernel, dims, stream) }
                     .result()
                     .map_err(|code| ("cuLaunchKernel", code)),
-                // SAFETY: as above; events were compared with that context.
                 (None, Some(attributes)) => {
+                    // SAFETY: as above; events were compared with that context.
                     unsafe { params.launch_with(kernel, dims, stream, attributes) }
                         .result()
                         .map_err(|code| (attributes.call(), code))

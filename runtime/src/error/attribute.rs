@@ -104,6 +104,11 @@ pub enum AttributeError {
         /// The hundredths asked for.
         percent: u8,
     },
+    /// How many blocks run at a time, which a cooperative grid must know, is told without it.
+    #[error(
+        "the launch is cooperative, and with a shared memory carveout nobody can tell how many of its blocks run at a time; leave the carveout out"
+    )]
+    CooperativeCarveout,
     /// The array of an access policy window is on another device.
     #[error(
         "the access policy window is of an array of device {array}, the launch is on device {device}, in whose L2 cache it is not kept; make the window of an array of device {device}"

@@ -142,16 +142,16 @@ impl Replayed {
             .result()
             .map_err(|code| ("cuGraphCreate", code))?;
         let (raw, none) = (graph.raw, ptr::null());
-        let node = &raw mut graph.node;
+        let added = &raw mut graph.node;
         let add = |params: &KernelNodeParams| {
-            // SAFETY: `node` takes the answer; the graph was made above; the arguments have been
+            // SAFETY: `added` takes the answer; the graph was made above; the arguments have been
             // checked, and are copied by the driver.
-            unsafe { (functions.add_kernel_node)(node, raw, none, 0, params) }
+            unsafe { (functions.add_kernel_node)(added, raw, none, 0, params) }
         };
-        let added = described(kernel, dims, attributes, params, add)
+        let has_node = described(kernel, dims, attributes, params, add)
             .result()
             .map_err(|code| ("cuGraphAddKernelNode", code));
-        let built = added.and_then(|()| {
+        let built = has_node.and_then(|()| {
             // SAFETY: the node was added just now.
             unsafe { set_attributes(functions, graph.node, attributes) }
                 .map_err(|code| ("cuGraphKernelNodeSetAttribute", code))?;
