@@ -224,7 +224,8 @@ fn borrow<'py>(stream: ForeignStream, ordinal: i32) -> Result<LaunchStream<'py>,
 
 #[cold]
 fn wrap(handle: *mut c_void, ordinal: i32) -> Result<Rc<Wrapped>, LoadError> {
-    const KEPT: usize = 16;
+    /// More than PyTorch has for one device and priority; their graphs would be built anew.
+    const KEPT: usize = 64;
     let context = device(usize::try_from(ordinal).unwrap_or(usize::MAX))?;
     // SAFETY: the stream is of the device's primary context, in which Python's libraries work, and
     // lives while its library works on it or its object is held.

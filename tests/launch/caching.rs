@@ -502,7 +502,7 @@ fn preferred_clusters_are_for_newer_devices() {
         attribute(cluster_shape(&stream, launch, &mut out)),
         format!(
             "the launch asks for a preferred cluster, which needs compute capability 10.0; this \
-             device has {}.{}",
+             device has {}.{}: leave it out on such a device",
             capability.0, capability.1
         )
     );
@@ -554,7 +554,7 @@ fn a_preferred_cluster_stands_for_whole_others() {
         ),
         (
             pairs.preferred_cluster(32),
-            "a cluster of (32, 1, 1) has 32 blocks, a device runs at most 16",
+            "a cluster of (32, 1, 1) has 32 blocks, a device runs at most 16; make the cluster smaller",
         ),
         (
             pairs.preferred_cluster(16),
@@ -639,7 +639,7 @@ fn what_an_older_device_cannot_is_refused() {
         assert_eq!(
             attribute(count_threads(&stream, launch, &mut count)),
             format!(
-                "the launch asks for {what}, which needs compute capability {needed}; this device has 7.5"
+                "the launch asks for {what}, which needs compute capability {needed}; this device has 7.5: leave it out on such a device"
             )
         );
     }

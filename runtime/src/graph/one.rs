@@ -64,7 +64,9 @@ impl Replayed {
     /// for which the context must be current.
     pub(crate) fn ask(&self, attributes: &Attributes<'static>) -> bool {
         let mut state = self.state.borrow_mut();
-        if state.attributes != *attributes {
+        // Mostly there are none.
+        let any = state.attributes.any() || attributes.any();
+        if any && state.attributes != *attributes {
             self.destroy(state.graph.take());
             state.attributes = *attributes;
         }
