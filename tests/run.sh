@@ -33,9 +33,9 @@ case ${1-} in
         memcheck=$(sanitizer) || exit 1
         # The tests ask the driver for what it must refuse, and check its answers themselves. Those that put another
         # driver in place of the real one leave the sanitizer nothing to stand on. Under it kernels run one after another,
-        # so those that prove that two overlap cannot pass.
+        # so those that prove that two overlap cannot pass, nor those that time the caches.
         run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/launch --skip faults:: --skip driver:: \
-            --skip a_dependent_launch_begins --skip a_programmatic_event_lets
+            --skip a_dependent_launch_begins --skip a_programmatic_event_lets --skip what_persists_is_still --skip a_carveout_divides
         # A launch then holds up all others of the process, also behind a kernel that waits for its test: one test at a
         # time. The sanitizer has threads of its own, which one test counts; random programs take minutes under it.
         run "$memcheck" --tool memcheck --report-api-errors no --error-exitcode 1 tests/buffer --test-threads=1 \
