@@ -58,7 +58,7 @@ fn a_profiler_is_told() {
     if crate::support::is_child(this_test!()) {
         return launches().unwrap();
     }
-    let _device = device!();
+    let _device = device!(alone);
     for library in ["libnvtx3interop.so.1", "libnvToolsExt.so.1"] {
         assert_eq!(
             told(this_test!(), library),
@@ -80,6 +80,6 @@ fn without_a_library_nobody_is_told() {
     if crate::support::is_child(this_test!()) {
         return launches().unwrap();
     }
-    let _device = device!();
+    let _device = device!(alone);
     assert_eq!(told(this_test!(), "libother.so"), "");
 }

@@ -82,7 +82,7 @@ fn launch(stream: &Arc<CudaStream>) {
 
 #[test]
 fn a_first_launch_loads_and_compiles() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let notes = Notes::of(Level::TRACE, || launch(&stream));
     let raw = stream.cu_stream().addr();
@@ -108,7 +108,7 @@ fn a_first_launch_loads_and_compiles() {
 
 #[test]
 fn a_refused_launch_has_no_span() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     saxpy::load(&device).unwrap();
     let x = stream.clone_htod(&[1.0_f32; 4]).unwrap();
@@ -122,7 +122,7 @@ fn a_refused_launch_has_no_span() {
 
 #[test]
 fn a_module_is_compiled_under_its_name() {
-    let device = device!();
+    let device = device!(alone);
     let text = include_str!("../../kernels/vector.ptx");
     let notes = Notes::of(Level::DEBUG, || {
         Module::from_ptx(&device, text).unwrap();
