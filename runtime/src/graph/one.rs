@@ -60,9 +60,8 @@ impl Replayed {
         })
     }
 
-    /// Says which attributes the next launches are to have. Whether the graph must be built for them,
-    /// for which the context must be current.
-    pub(crate) fn ask(&self, attributes: &Attributes<'static>) -> bool {
+    /// Says which attributes the next launches are to have.
+    pub(crate) fn ask(&self, attributes: &Attributes<'static>) {
         let mut state = self.state.borrow_mut();
         // Mostly there are none.
         let any = state.attributes.any() || attributes.any();
@@ -70,7 +69,11 @@ impl Replayed {
             self.destroy(state.graph.take());
             state.attributes = *attributes;
         }
-        state.graph.is_none()
+    }
+
+    /// Whether there is a graph for these, so that the next launch has none to build.
+    pub(crate) fn is_built(&self) -> bool {
+        self.state.borrow().graph.is_some()
     }
 
     /// Enqueues the kernel: with the parameters and the shape that the node has, or else by giving it
@@ -100,9 +103,12 @@ impl Replayed {
                         // this kernel; the arguments have been checked, and are copied by the driver.
                         unsafe { call(graph.exec, graph.node, node) }
                     };
-                    described(kernel, dims, attributes, params, set)
-                        .result()
-                        .map_err(|code| ("cuGraphExecKernelNodeSetParams", code))?;
+                    let set = described(kernel, dims, attributes, params, set).result();
+                    if let Err(code) = set {
+                        // Of no launch: the driver does not tell what it made of the node.
+                        graph.dims = [0; 7];
+                        return Err(("cuGraphExecKernelNodeSetParams", code));
+                    }
                     graph.dims = numbers;
                     graph.params.copy_from_slice(params);
                 }
