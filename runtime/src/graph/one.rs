@@ -163,8 +163,9 @@ impl Replayed {
             // SAFETY: the node was added just now.
             unsafe { set_attributes(functions, graph.node, attributes) }
                 .map_err(|code| ("cuGraphKernelNodeSetAttribute", code))?;
-            // SAFETY: `exec` takes the answer; 0 asks for nothing special.
-            unsafe { (functions.instantiate)(&raw mut graph.exec, graph.raw, 0) }
+            let flags = attributes.instantiation_flags();
+            // SAFETY: `exec` takes the answer.
+            unsafe { (functions.instantiate)(&raw mut graph.exec, graph.raw, flags) }
                 .result()
                 .map_err(|code| ("cuGraphInstantiateWithFlags", code))
         });
@@ -224,5 +225,68 @@ impl fmt::Debug for Replayed {
         f.debug_struct("Replayed")
             .field("built", &built)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests {
+    use cudarc::driver::sys;
+
+    use crate::{Buffer, cover, device, kernel, launch::Dims};
+
+    #[kernel(ptx = "../kernels/vector.ptx", crate = crate)]
+    unsafe extern "C" {
+        #[requires(y.len() >= n)]
+        safe fn fill(y: &mut [f32], v: f32, n: i32);
+    }
+
+    #[test]
+    fn a_priority_is_that_of_the_launch() {
+        let context = device(0).unwrap();
+        let stream = context.default_stream();
+        let mut y = Buffer::<f32>::zeroed(&stream, 8).unwrap();
+        let mut replay = fill::load(&context).unwrap().replay().unwrap();
+        let plain = cover(8);
+        for (launch, expected) in [(plain, 0), (plain.priority(0), 8), (plain, 0)] {
+            let (y, v) = (&mut y, 1.0);
+            replay.launch(&stream, launch, fill { y, v, n: 8 }).unwrap();
+            let state = replay.replayed().state.borrow();
+            let exec = state.graph.as_ref().unwrap().exec;
+            let mut flags = u64::MAX;
+            // SAFETY: the graph is alive; `flags` takes the answer.
+            unsafe { sys::cuGraphExecGetFlags(exec, &raw mut flags) }
+                .result()
+                .unwrap();
+            assert_eq!(flags, expected);
+            drop(state);
+        }
+    }
+
+    #[test]
+    fn a_node_that_was_refused_is_set_again() {
+        let context = device(0).unwrap();
+        let stream = context.default_stream();
+        let mut y = Buffer::<f32>::zeroed(&stream, 8).unwrap();
+        let mut replay = fill::load(&context).unwrap().replay().unwrap();
+        let (y, v) = (&mut y, 1.0);
+        let arguments = fill { y, v, n: 8 };
+        replay.launch(&stream, cover(8), arguments).unwrap();
+        let replayed = replay.replayed();
+        let set = || {
+            let state = replayed.state.borrow();
+            let graph = state.graph.as_ref().unwrap();
+            (graph.dims, graph.params.clone())
+        };
+        let (before, mut params) = set();
+        let (kernel, raw) = (replay.kernel().loaded(), stream.cu_stream());
+        // More threads than a block has.
+        for numbers in [[1, 1, 1, 4096, 1, 1, 0], before] {
+            let dims = Dims::from_numbers(numbers);
+            // SAFETY: the arguments are those of before, and one stream does all.
+            let enqueued = unsafe { replayed.enqueue(kernel, dims, raw, &mut params) };
+            assert_eq!(enqueued.is_ok(), numbers == before);
+            let expected = if numbers == before { before } else { [0; 7] };
+            assert_eq!(set().0, expected);
+        }
     }
 }
