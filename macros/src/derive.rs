@@ -423,6 +423,22 @@ pub(crate) fn as_device_view(input: &DeriveInput) -> TokenStream {
             ) -> ::core::result::Result<#krate::Guard<'__v>, #krate::ViewError> {
                 #view::<#element>::acquire(&self.#field, __stream)
             }
+            #[inline(always)]
+            fn describe_strided(
+                &self,
+            ) -> ::core::result::Result<#krate::View<'_>, #krate::ViewError> {
+                #view::<#element>::describe_strided(&self.#field)
+            }
+            #[inline(always)]
+            fn describe_tracked(
+                &self,
+                __tracking: &#krate::Tracking<'_>,
+            ) -> ::core::result::Result<#krate::View<'_>, #krate::ViewError> {
+                #view::<#element>::describe_tracked(&self.#field, __tracking)
+            }
+            fn make_contiguous(&self) -> &'static str {
+                #view::<#element>::make_contiguous(&self.#field)
+            }
         }
     })
 }
@@ -443,6 +459,22 @@ pub(crate) fn as_device_view_mut(input: &DeriveInput) -> TokenStream {
                 __stream: #krate::StreamRef<'__v>,
             ) -> ::core::result::Result<#krate::Guard<'__v>, #krate::ViewError> {
                 #view::<#element>::acquire_mut(&mut self.#field, __stream)
+            }
+            #[inline(always)]
+            fn describe_strided_mut(
+                &self,
+            ) -> ::core::result::Result<#krate::View<'_>, #krate::ViewError> {
+                #view::<#element>::describe_strided_mut(&self.#field)
+            }
+            #[inline(always)]
+            fn describe_mut_tracked(
+                &self,
+                __tracking: &#krate::Tracking<'_>,
+            ) -> ::core::result::Result<#krate::View<'_>, #krate::ViewError> {
+                #view::<#element>::describe_mut_tracked(&self.#field, __tracking)
+            }
+            fn make_contiguous_mut(&self) -> &'static str {
+                #view::<#element>::make_contiguous_mut(&self.#field)
             }
         }
     })

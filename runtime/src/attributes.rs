@@ -279,6 +279,19 @@ impl<'e> Attributes<'e> {
         })
     }
 
+    /// What the graph of a node with these is instantiated with.
+    #[cold]
+    pub(crate) fn instantiation_flags(&self) -> u64 {
+        /// `CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY`: without it, all nodes have the priority of
+        /// the stream that the graph is launched on.
+        const USE_NODE_PRIORITY: u64 = 8;
+        if self.has(PRIORITY) {
+            USE_NODE_PRIORITY
+        } else {
+            0
+        }
+    }
+
     /// These, if there are any.
     pub(crate) fn boxed(self) -> Option<Box<Self>> {
         self.any().then(|| Box::new(self))

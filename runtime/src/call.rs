@@ -3,7 +3,7 @@
 //! The steps are called by the code that `#[kernel]` generates, in that order, once for each
 //! argument. On success nothing here allocates, locks or looks up. The driver is asked one thing
 //! beside the launch: for safe kernels, whether a stream that can be captured is; and, where several
-//! streams are in use, which context is current.
+//! streams are in use or it is a default stream of a thread, which context is current.
 
 #![expect(
     clippy::missing_errors_doc,
@@ -36,7 +36,7 @@ use crate::{
 use self::{
     refusal::{error, not_loaded},
     shape::resolve,
-    stream::{is_default, rebind},
+    stream::rebind,
 };
 
 pub use self::{finish::Finish, overlap::Span, purpose::Purpose, steps::Call};
@@ -182,9 +182,7 @@ pub(crate) fn launch_replayed<A: Arguments>(
         let copy = launch;
         return replay_examined(kernel, stream, &copy, replayed, arguments);
     }
-    if replayed.ask(&Attributes::NONE) || is_default(stream) {
-        rebind(kernel, stream)?;
-    }
+    replayed.ask(&Attributes::NONE);
     let dims = resolve::<A::Declared>(kernel, launch)?;
     let how = How {
         attributes: None,

@@ -368,6 +368,8 @@ pub use gridcall_macros::KernelArg;
 /// declarations unchecked; loading such a kernel is an error.
 pub use gridcall_macros::kernel;
 
+#[doc(hidden)]
+pub use gridcall_view::Tracking;
 #[cfg(feature = "tch")]
 pub use gridcall_view::tch;
 pub use gridcall_view::{

@@ -40,6 +40,11 @@ impl<D, S> Replay<D, S> {
         Replay { graph, kernel }
     }
 
+    #[cfg(all(test, feature = "emulator"))]
+    pub(crate) fn replayed(&self) -> &Replayed {
+        &self.graph
+    }
+
     /// The kernel.
     #[must_use]
     pub fn kernel(&self) -> &Kernel<D, S> {

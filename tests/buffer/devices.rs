@@ -1,6 +1,6 @@
 //! A second device: refused by name, copied to, or let in.
 
-use gridcall::{Buffer, cover};
+use gridcall::{Buffer, BufferErrorKind, Pinned, cover};
 
 use crate::{
     kernels::{copy, fill, saxpy, slow_add, slow_copy},
@@ -23,6 +23,18 @@ fn a_stream_of_another_device_is_refused() {
         "the buffer is in a context of device 0, the stream belongs to another context, of \
          device 1; copy it there with `clone_to`"
     );
+    let host = || Pinned::<f32>::zeroed(&second, 16).unwrap();
+    let refused = [
+        x.download(&there, host()).err(),
+        x.upload(&there, host()).err(),
+    ];
+    for error in refused {
+        let error = error.unwrap();
+        assert!(
+            matches!(error.kind(), BufferErrorKind::OtherContext { .. }),
+            "{error}"
+        );
+    }
     assert!(there.clone_dtoh(&x).is_err());
 }
 

@@ -585,7 +585,8 @@ fn a_preferred_cluster_stands_for_whole_others() {
     let launch = Launch::new(8, 8).shared::<i32>(8).cluster(2);
     assert_eq!(
         attribute(quad(&stream, launch.preferred_cluster(8), &x, &mut y)),
-        "a cluster of (8, 1, 1) has 8 blocks, the kernel is compiled for at most 4 (.maxclusterrank)"
+        "a cluster of (8, 1, 1) has 8 blocks, the kernel is compiled for at most 4 (.maxclusterrank); \
+         make the cluster smaller, or compile the kernel for larger ones"
     );
     quad(&stream, launch.preferred_cluster(4), &x, &mut y).unwrap();
     assert_eq!(stream.clone_dtoh(&y).unwrap(), [7; 64]);

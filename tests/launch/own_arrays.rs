@@ -14,6 +14,12 @@ use crate::{
     support::ramp,
 };
 
+#[kernel(ptx = "../kernels/strided.ptx")]
+unsafe extern "C" {
+    #[requires(input.extent(0) == out.extent(0), input.extent(1) == out.extent(1))]
+    safe fn copy_2d(input: Strided<f32, 2>, out: StridedMut<f32, 2>);
+}
+
 #[kernel(ptx = "../kernels/vector.ptx")]
 unsafe extern "C" {
     #[requires(x.len() >= rows * cols, out.len() >= rows)]
@@ -107,6 +113,102 @@ fn derived_newtypes() {
     let expected: Vec<f32> = ramp(40).iter().map(|x| 2.0 * x).collect();
     assert_eq!(stream.clone_dtoh(&y.values.0).unwrap(), expected);
     assert_eq!(y.name, "y");
+}
+
+/// A matrix of two rows that tells its shape only to kernels that take one, and what it is asked.
+struct Matrix<'w>(Frame, [usize; 2], [isize; 2], &'w Asked);
+
+impl Matrix<'_> {
+    fn shaped(&self) -> Option<View<'_>> {
+        View::strided(self.0.address, &self.1, &self.2, Place::Device(0))
+    }
+}
+
+// SAFETY: as for `Frame`; its strides lead through it.
+unsafe impl AsDeviceView<f32> for Matrix<'_> {
+    fn describe(&self) -> Result<View<'_>, ViewError> {
+        self.3.note("describe");
+        match self.shaped() {
+            Some(view) if !view.is_contiguous() => Ok(view),
+            _ => self.0.describe(),
+        }
+    }
+
+    fn describe_strided(&self) -> Result<View<'_>, ViewError> {
+        self.3.note("strided");
+        Ok(self.shaped().unwrap())
+    }
+
+    fn describe_tracked(&self, _: &gridcall::Tracking<'_>) -> Result<View<'_>, ViewError> {
+        self.3.note("tracked");
+        self.describe()
+    }
+
+    fn acquire<'a>(&'a self, _: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        Ok(Guard::none())
+    }
+
+    fn make_contiguous(&self) -> &'static str {
+        "call `pack`"
+    }
+}
+
+// SAFETY: as for reading.
+unsafe impl AsDeviceViewMut<f32> for Matrix<'_> {
+    fn describe_mut(&self) -> Result<View<'_>, ViewError> {
+        self.describe()
+    }
+
+    fn describe_strided_mut(&self) -> Result<View<'_>, ViewError> {
+        self.3.note("strided mut");
+        Ok(self.shaped().unwrap())
+    }
+
+    fn describe_mut_tracked(&self, _: &gridcall::Tracking<'_>) -> Result<View<'_>, ViewError> {
+        self.3.note("tracked mut");
+        self.describe()
+    }
+
+    fn acquire_mut<'a>(&'a mut self, _: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        Ok(Guard::none())
+    }
+
+    fn make_contiguous_mut(&self) -> &'static str {
+        "call `pack_mut`"
+    }
+}
+
+#[derive(AsDeviceView, AsDeviceViewMut)]
+struct Wrapped<A>(A);
+
+#[test]
+fn a_derived_newtype_is_asked_all_that_its_array_is() {
+    let device = device!();
+    let stream = device.default_stream();
+    let asked = Asked::default();
+    let matrix = |values: &[f32], strides| {
+        let frame = Frame::new(stream.clone_htod(values).unwrap(), &stream);
+        Wrapped(Wrapped(Matrix(frame, [2, 3], strides, &asked)))
+    };
+    let x = matrix(&ramp(6), [3, 1]);
+    let mut y = matrix(&[0.0; 6], [3, 1]);
+    copy_2d(&stream, cover((3, 2)), &x, &mut y).unwrap();
+    assert_eq!(asked.take(), ["strided", "strided mut"]);
+    saxpy(&stream, cover(6), 6, 1.0, &x, &mut y).unwrap();
+    assert_eq!(
+        asked.take(),
+        ["tracked", "describe", "tracked mut", "describe"]
+    );
+    let expected: Vec<f32> = ramp(6).iter().map(|x| 2.0 * x).collect();
+    let mut out = stream.alloc_zeros::<f32>(6).unwrap();
+    copy(&stream, cover(6), &y, &mut out, 6).unwrap();
+    assert_eq!(stream.clone_dtoh(&out).unwrap(), expected);
+
+    let (across, mut across_mut) = (matrix(&ramp(6), [1, 2]), matrix(&ramp(6), [1, 2]));
+    let error = saxpy(&stream, cover(6), 6, 1.0, &across, &mut y).unwrap_err();
+    assert!(error.to_string().contains("; call `pack`"), "{error}");
+    let error = saxpy(&stream, cover(6), 6, 1.0, &x, &mut across_mut).unwrap_err();
+    assert!(error.to_string().contains("; call `pack_mut`"), "{error}");
 }
 
 /// What an array was asked, in order.

@@ -400,7 +400,7 @@ fn it_may_be_sent_to_another_thread() {
 }
 
 #[test]
-fn a_default_stream_is_that_of_its_own_context() {
+fn default_streams_of_two_devices_are_told_apart() {
     let device = device!();
     if CudaContext::device_count().unwrap() < 2 {
         return;

@@ -1,13 +1,98 @@
 //! A second device: arrays, streams and handles of one are not taken for the other's.
 
-use std::thread;
+use std::{sync::Arc, thread};
 
-use gridcall::cover;
+use gridcall::{
+    AsDeviceView, AsDeviceViewMut, Guard, LaunchErrorKind, StreamRef, View, ViewError, cover,
+    cudarc::driver::{
+        CudaContext, CudaSlice,
+        sys::{CUgraphInstantiate_flags, CUstreamCaptureMode},
+    },
+};
 
 use crate::{
-    kernels::{fill, saxpy, scale},
-    support::{ramp, second_device},
+    kernels::{fill, saxpy, scale, slow_add},
+    support::{LONG, ramp, second_device},
 };
+
+/// An array that makes another context current where it is acquired.
+struct Leading {
+    array: CudaSlice<f32>,
+    to: Arc<CudaContext>,
+}
+
+// SAFETY: the array is asked, and nobody else has it.
+unsafe impl AsDeviceViewMut<f32> for Leading {
+    fn describe_mut(&self) -> Result<View<'_>, ViewError> {
+        let view = self.array.describe()?;
+        // Not tracked, so that a launch does not leave out to acquire it.
+        Ok(View::new(view.pointer(), view.len(), view.place()))
+    }
+
+    fn acquire_mut<'a>(&'a mut self, stream: StreamRef<'a>) -> Result<Guard<'a>, ViewError> {
+        let guard = self.array.acquire_mut(stream);
+        self.to.bind_to_thread().unwrap();
+        guard
+    }
+}
+
+#[test]
+fn an_argument_may_lead_to_the_other_device() {
+    let first = device!();
+    let Some(second) = second_device(this_test!()) else {
+        return;
+    };
+    for stream in [first.default_stream(), first.per_thread_stream()] {
+        let mut y = Leading {
+            array: stream.alloc_zeros::<f32>(256).unwrap(),
+            to: second.clone(),
+        };
+        let mut replay = slow_add::load(&first).unwrap().replay().unwrap();
+        for _ in 0..3 {
+            slow_add(&stream, (1, 256), &mut y, 1.0, LONG).unwrap();
+            let arguments = slow_add {
+                y: &mut y,
+                v: 1.0,
+                cycles: LONG,
+            };
+            replay.launch(&stream, (1, 256), arguments).unwrap();
+        }
+        assert_eq!(stream.clone_dtoh(&y.array).unwrap(), [6.0; 256]);
+    }
+}
+
+#[test]
+fn the_captured_stream_of_a_thread_is_refused_wherever_it_is() {
+    let first = device!(alone);
+    let Some(second) = second_device(this_test!()) else {
+        return;
+    };
+    let stream = first.per_thread_stream();
+    let mut y = stream.alloc_zeros::<f32>(8).unwrap();
+    let mut replay = fill::load(&first).unwrap().replay().unwrap();
+    // What is loaded while it is captured would be refused for that.
+    fill(&stream, cover(8), &mut y, 1.0, 8).unwrap();
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    stream.begin_capture(mode).unwrap();
+    second.bind_to_thread().unwrap();
+    let launched = fill(&stream, cover(8), &mut y, 2.0, 8);
+    second.bind_to_thread().unwrap();
+    let arguments = fill {
+        y: &mut y,
+        v: 3.0,
+        n: 8,
+    };
+    let replayed = replay.launch(&stream, cover(8), arguments);
+    stream.end_capture(CUgraphInstantiate_flags(0)).unwrap();
+    for refused in [launched, replayed] {
+        let error = refused.unwrap_err();
+        assert!(
+            matches!(error.kind(), LaunchErrorKind::Capturing),
+            "{error}"
+        );
+    }
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), [1.0; 8]);
+}
 
 #[test]
 fn one_kernel_runs_on_both() {

@@ -89,6 +89,7 @@ impl<T> BufferSlice<'_, T> {
     {
         same_length(self.len(), to.len())?;
         let part = self.part();
+        is_here(part.memory, stream)?;
         let bytes = part.bytes::<T>().len();
         let (from, host) = (part.pointer(), to.as_mut_ptr().cast::<c_void>());
         let uses = [(part.memory, part.access::<T>(false))];

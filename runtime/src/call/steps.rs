@@ -12,7 +12,7 @@ use super::{
     overlap::{Span, any_overlap, any_overlap_of_many, check_disjoint},
     purpose::{Launching, Purpose},
     refusal::{Doubtful, not_launched, other_module, read_only, unmet, view_error},
-    stream::{is_alone, rebind},
+    stream::{is_alone, is_default, rebind},
 };
 use crate::{
     attributes::Attributes,
@@ -419,11 +419,17 @@ impl<'a> Call<'a> {
                         .result()
                         .map_err(|code| (attributes.call(), code))
                 }
-                // SAFETY: as above; the graph is this kernel's, and whoever launches it has seen to
-                // the context.
-                (Some(replayed), _) => unsafe {
-                    replayed.enqueue(kernel, dims, stream, params.as_mut())
-                },
+                (Some(replayed), _) => {
+                    // A graph is launched whatever context is current; an argument may have made
+                    // another one so.
+                    if let Some(stream) = self.stream.native()
+                        && (is_default(stream) || !replayed.is_built())
+                    {
+                        rebind(kernel, stream)?;
+                    }
+                    // SAFETY: as above; the graph is this kernel's.
+                    unsafe { replayed.enqueue(kernel, dims, stream, params.as_mut()) }
+                }
             };
             match launched {
                 Ok(()) => break,

@@ -24,12 +24,17 @@ pub(crate) fn begin(
     if let Err(earlier) = stream.context().check_err() {
         return Err(error(kernel, LaunchErrorKind::Earlier(earlier)));
     }
-    if safe && !is_legacy(stream) {
-        let mut capturing = 0;
-        // SAFETY: the stream is borrowed; `capturing` takes the answer.
-        let code =
-            unsafe { (kernel.driver.stream_is_capturing)(stream.cu_stream(), &raw mut capturing) };
-        if code.result().is_err() || capturing != 0 {
+    if safe {
+        let (raw, stream_is_capturing) = (stream.cu_stream(), kernel.driver.stream_is_capturing);
+        if raw.addr() > PER_THREAD {
+            let mut capturing = 0;
+            // SAFETY: the stream is borrowed; `capturing` takes the answer.
+            let code = unsafe { stream_is_capturing(raw, &raw mut capturing) };
+            if code.result().is_err() || capturing != 0 {
+                refuse_capture(kernel, stream)?;
+            }
+        } else if raw.addr() == PER_THREAD {
+            // In another context, it would be asked of another stream.
             refuse_capture(kernel, stream)?;
         }
     }
@@ -40,17 +45,14 @@ pub(crate) fn begin(
     Ok(())
 }
 
-/// Whether it is the default stream of old, which cannot be captured: the handles 0 and
-/// `CU_STREAM_LEGACY`.
-#[inline(always)]
-pub(super) fn is_legacy(stream: &CudaStream) -> bool {
-    stream.cu_stream().addr() <= 1
-}
+/// `CU_STREAM_PER_THREAD`; below it are the handles of the legacy default stream, null and
+/// `CU_STREAM_LEGACY`, which cannot be captured.
+const PER_THREAD: usize = 2;
 
 /// Whether its handle is that of a default stream, which is another one in each context.
 #[inline(always)]
 pub(super) fn is_default(stream: &CudaStream) -> bool {
-    stream.cu_stream().addr() <= 2
+    stream.cu_stream().addr() <= PER_THREAD
 }
 
 /// Refuses a stream that is being captured, or that the driver does not answer for though its

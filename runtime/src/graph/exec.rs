@@ -65,8 +65,13 @@ impl<'a> GraphExec<'a> {
             Some(one) => Some(one.last(&inner.context)?),
             None => None,
         };
-        // SAFETY: `raw` takes the answer; the graph is the driver's own; 0 asks for nothing special.
-        unsafe { (inner.functions.instantiate)(&raw mut raw, inner.raw, 0) }
+        let mut flags = 0;
+        for node in &inner.nodes {
+            let attributes = node.attributes.as_deref().unwrap_or(&Attributes::NONE);
+            flags |= attributes.instantiation_flags();
+        }
+        // SAFETY: `raw` takes the answer; the graph is the driver's own.
+        unsafe { (inner.functions.instantiate)(&raw mut raw, inner.raw, flags) }
             .result()
             .map_err(|code| failed("cuGraphInstantiateWithFlags", code))?;
         drop(one);
@@ -181,7 +186,8 @@ impl<'a> GraphExec<'a> {
     }
 
     /// The update of a node of this graph that has no attributes and does something, to arrays that it
-    /// uses already, in the same order. Says whether it was one, and the driver took it.
+    /// uses already, in the same order. Says whether it was one, and the driver took it: not where
+    /// the graph has conditions, for which there is a lock.
     #[inline(always)]
     fn update_as_before<A: Arguments>(
         &mut self,
@@ -198,6 +204,7 @@ impl<'a> GraphExec<'a> {
             return Ok(false);
         };
         if !this.enabled
+            || self.enqueuing.conditional
             || this.attributes.is_some()
             || has_attributes::<A::Declared>(kernel, &launch)
             || kernel.is_to_grant(launch.dynamic_shared_mem_bytes())
@@ -257,6 +264,7 @@ impl<'a> GraphExec<'a> {
             let (functions, exec, raw) = (inner.functions, self.enqueuing.raw, this.raw);
             let (packed, bytes) = (attributes.take_packed(kernel), params.as_mut());
             let mut set = || {
+                let _one = inner.one_at_a_time();
                 with_block(kernel, packed, bytes, |params, extra| {
                     let grid = kernel.needs.grid_of_driver(dims.grid.into());
                     let params = node_params(kernel, grid, dims, params, extra);
@@ -696,5 +704,78 @@ impl fmt::Debug for GraphExec<'_> {
 impl fmt::Debug for GraphBuffers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GraphBuffers").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests {
+    use std::{sync::mpsc, thread, time::Duration};
+
+    use cudarc::driver::sys;
+
+    use super::*;
+    use crate::{Graph, cover, device, kernel};
+
+    #[kernel(ptx = "../kernels/vector.ptx", crate = crate)]
+    unsafe extern "C" {
+        #[requires(y.len() >= n)]
+        safe fn fill(y: &mut [f32], v: f32, n: i32);
+    }
+
+    #[test]
+    fn updates_of_graphs_with_conditions_are_made_one_at_a_time() {
+        let context = device(0).unwrap();
+        let mut graph = Graph::new(&context).unwrap();
+        let zeros = Buffer::<f32>::zeroed(&context.default_stream(), 8).unwrap();
+        let mut y = graph.own(zeros).unwrap();
+        let go = graph.condition(1).unwrap();
+        let mut node = None;
+        let body = |body: &mut Graph<'_>| {
+            let (y, v) = (&mut y, 1.0);
+            node = Some(body.add(cover(8), fill { y, v, n: 8 })?);
+            Ok(())
+        };
+        graph.if_(go, body).unwrap();
+        let node = node.unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        // The same arrays, and a shape that differs.
+        for n in [8_i32, 4] {
+            let one = exec.inner.one_at_a_time().unwrap();
+            let (done, is_done) = mpsc::channel();
+            thread::scope(|scope| {
+                let (exec, y) = (&mut exec, &mut y);
+                scope.spawn(move || {
+                    let (launch, v) = (cover(n.unsigned_abs()), 2.0);
+                    exec.update(node, launch, fill { y, v, n }).unwrap();
+                    done.send(()).unwrap();
+                });
+                let early = is_done.recv_timeout(Duration::from_millis(100));
+                drop(one);
+                assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout), "{n}");
+            });
+        }
+    }
+
+    #[test]
+    fn priorities_of_nodes_are_heeded_where_one_has_one() {
+        let context = device(0).unwrap();
+        let flags = |launch: Launch<'_>| {
+            let mut graph = Graph::new(&context).unwrap();
+            let zeros = Buffer::<f32>::zeroed(&context.default_stream(), 8).unwrap();
+            let mut y = graph.own(zeros).unwrap();
+            for launch in [cover(8), launch, cover(8)] {
+                let (y, v) = (&mut y, 1.0);
+                graph.add(launch, fill { y, v, n: 8 }).unwrap();
+            }
+            let exec = graph.instantiate().unwrap();
+            let mut flags = 0;
+            // SAFETY: the graph is alive; `flags` takes the answer.
+            unsafe { sys::cuGraphExecGetFlags(exec.raw(), &raw mut flags) }
+                .result()
+                .unwrap();
+            flags
+        };
+        assert_eq!(flags(cover(8)), 0);
+        assert_eq!(flags(cover(8).priority(0)), 8);
     }
 }

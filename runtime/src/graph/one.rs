@@ -60,9 +60,8 @@ impl Replayed {
         })
     }
 
-    /// Says which attributes the next launches are to have. Whether the graph must be built for them,
-    /// for which the context must be current.
-    pub(crate) fn ask(&self, attributes: &Attributes<'static>) -> bool {
+    /// Says which attributes the next launches are to have.
+    pub(crate) fn ask(&self, attributes: &Attributes<'static>) {
         let mut state = self.state.borrow_mut();
         // Mostly there are none.
         let any = state.attributes.any() || attributes.any();
@@ -70,7 +69,11 @@ impl Replayed {
             self.destroy(state.graph.take());
             state.attributes = *attributes;
         }
-        state.graph.is_none()
+    }
+
+    /// Whether there is a graph for these, so that the next launch has none to build.
+    pub(crate) fn is_built(&self) -> bool {
+        self.state.borrow().graph.is_some()
     }
 
     /// Enqueues the kernel: with the parameters and the shape that the node has, or else by giving it
@@ -100,9 +103,12 @@ impl Replayed {
                         // this kernel; the arguments have been checked, and are copied by the driver.
                         unsafe { call(graph.exec, graph.node, node) }
                     };
-                    described(kernel, dims, attributes, params, set)
-                        .result()
-                        .map_err(|code| ("cuGraphExecKernelNodeSetParams", code))?;
+                    let set = described(kernel, dims, attributes, params, set).result();
+                    if let Err(code) = set {
+                        // Of no launch: the driver does not tell what it made of the node.
+                        graph.dims = [0; 7];
+                        return Err(("cuGraphExecKernelNodeSetParams", code));
+                    }
                     graph.dims = numbers;
                     graph.params.copy_from_slice(params);
                 }
@@ -157,8 +163,9 @@ impl Replayed {
             // SAFETY: the node was added just now.
             unsafe { set_attributes(functions, graph.node, attributes) }
                 .map_err(|code| ("cuGraphKernelNodeSetAttribute", code))?;
-            // SAFETY: `exec` takes the answer; 0 asks for nothing special.
-            unsafe { (functions.instantiate)(&raw mut graph.exec, graph.raw, 0) }
+            let flags = attributes.instantiation_flags();
+            // SAFETY: `exec` takes the answer.
+            unsafe { (functions.instantiate)(&raw mut graph.exec, graph.raw, flags) }
                 .result()
                 .map_err(|code| ("cuGraphInstantiateWithFlags", code))
         });
@@ -218,5 +225,68 @@ impl fmt::Debug for Replayed {
         f.debug_struct("Replayed")
             .field("built", &built)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests {
+    use cudarc::driver::sys;
+
+    use crate::{Buffer, cover, device, kernel, launch::Dims};
+
+    #[kernel(ptx = "../kernels/vector.ptx", crate = crate)]
+    unsafe extern "C" {
+        #[requires(y.len() >= n)]
+        safe fn fill(y: &mut [f32], v: f32, n: i32);
+    }
+
+    #[test]
+    fn a_priority_is_that_of_the_launch() {
+        let context = device(0).unwrap();
+        let stream = context.default_stream();
+        let mut y = Buffer::<f32>::zeroed(&stream, 8).unwrap();
+        let mut replay = fill::load(&context).unwrap().replay().unwrap();
+        let plain = cover(8);
+        for (launch, expected) in [(plain, 0), (plain.priority(0), 8), (plain, 0)] {
+            let (y, v) = (&mut y, 1.0);
+            replay.launch(&stream, launch, fill { y, v, n: 8 }).unwrap();
+            let state = replay.replayed().state.borrow();
+            let exec = state.graph.as_ref().unwrap().exec;
+            let mut flags = u64::MAX;
+            // SAFETY: the graph is alive; `flags` takes the answer.
+            unsafe { sys::cuGraphExecGetFlags(exec, &raw mut flags) }
+                .result()
+                .unwrap();
+            assert_eq!(flags, expected);
+            drop(state);
+        }
+    }
+
+    #[test]
+    fn a_node_that_was_refused_is_set_again() {
+        let context = device(0).unwrap();
+        let stream = context.default_stream();
+        let mut y = Buffer::<f32>::zeroed(&stream, 8).unwrap();
+        let mut replay = fill::load(&context).unwrap().replay().unwrap();
+        let (y, v) = (&mut y, 1.0);
+        let arguments = fill { y, v, n: 8 };
+        replay.launch(&stream, cover(8), arguments).unwrap();
+        let replayed = replay.replayed();
+        let set = || {
+            let state = replayed.state.borrow();
+            let graph = state.graph.as_ref().unwrap();
+            (graph.dims, graph.params.clone())
+        };
+        let (before, mut params) = set();
+        let (kernel, raw) = (replay.kernel().loaded(), stream.cu_stream());
+        // More threads than a block has.
+        for numbers in [[1, 1, 1, 4096, 1, 1, 0], before] {
+            let dims = Dims::from_numbers(numbers);
+            // SAFETY: the arguments are those of before, and one stream does all.
+            let enqueued = unsafe { replayed.enqueue(kernel, dims, raw, &mut params) };
+            assert_eq!(enqueued.is_ok(), numbers == before);
+            let expected = if numbers == before { before } else { [0; 7] };
+            assert_eq!(set().0, expected);
+        }
     }
 }
