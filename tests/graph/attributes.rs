@@ -317,7 +317,7 @@ fn a_cluster_that_the_kernel_names_needs_no_asking() {
 
 #[test]
 fn a_node_that_counts_clusters_runs_the_blocks_of_its_grid() {
-    let device = device!();
+    let device = device!(alone);
     needs_clusters!(device);
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();
@@ -438,7 +438,7 @@ fn the_blocks_of_a_cooperative_grid_wait_for_each_other() {
 
 #[test]
 fn the_driver_tells_what_a_node_was_added_with() {
-    let device = device!();
+    let device = device!(alone);
     needs_clusters!(device);
     let stream = device.new_stream().unwrap();
     let (least, greatest) = priorities(&device);
@@ -491,7 +491,7 @@ fn the_driver_tells_what_a_node_was_added_with() {
 
 #[test]
 fn the_driver_tells_what_a_node_asks_of_caches() {
-    let device = device!();
+    let device = device!(alone);
     needs_clusters!(device);
     let stream = device.new_stream().unwrap();
     let mut graph = Graph::new(&device).unwrap();

@@ -19,7 +19,7 @@ const HALF: usize = N / 2;
 
 #[test]
 fn random_programs_compute_what_the_host_computes() {
-    let device = device!();
+    let device = device!(alone);
     let programs = env::var("GRIDCALL_TEST_PROGRAMS").map_or(20, |n| n.parse().unwrap());
     for seed in 0..programs {
         Program::new(&device, seed).run(20);

@@ -256,7 +256,7 @@ fn a_tensor_dropped_while_its_stream_is_captured_is_not_let_go_early() {
 
 #[test]
 fn a_launch_is_not_drawn_into_the_capture_of_an_owner() {
-    let device = device!();
+    let device = device!(alone);
     let (ours, theirs) = (device.new_stream().unwrap(), device.new_stream().unwrap());
     let x = Foreign::new(&theirs, on);
     let mut out = ours.alloc_zeros::<f32>(LEN).unwrap();

@@ -223,7 +223,7 @@ fn a_carveout_divides_the_memory_of_a_multiprocessor() {
 
 #[test]
 fn what_is_asked_of_caches_reaches_the_driver() {
-    let device = device!();
+    let device = device!(alone);
     needs_windows!(device);
     let stream = device.new_stream().unwrap();
     stamp_at::load(&device).unwrap();

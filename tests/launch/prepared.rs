@@ -172,7 +172,7 @@ fn a_prepared_launch_is_ordered_with_other_streams() {
 
 #[test]
 fn a_captured_stream_is_refused_at_the_launch() {
-    let device = device!();
+    let device = device!(alone);
     let stream = device.new_stream().unwrap();
     let mut y = stream.alloc_zeros::<f32>(32).unwrap();
     let prepared = slow_add::load(&device)
