@@ -151,8 +151,8 @@ pub(crate) use self::{
 /// [priority](Launch::priority), a [window](Graph::access_policy_window) of the L2 cache and all else that
 /// its launch or its kernel's declaration asks for. All is checked as at a launch, and kept: an
 /// [update](GraphExec::update) has to ask for the same. A graph in which no node asks for a priority has that
-/// of the stream on which it is launched; where one does, those that ask for none have the default, 0. What is between two launches of a stream,
-/// programmatic stream serialization and events, is refused.
+/// of the stream on which it is launched; where one does, those that ask for none have the default, 0. What
+/// is between two launches of a stream, programmatic stream serialization and events, is refused.
 ///
 /// # Forgetting
 ///

@@ -21,14 +21,14 @@ use crate::{
 ///
 /// What differs:
 ///
-/// - Launches of one `Replay` run one after another, on several streams too, and one at a time makes
-///   them. For kernels that are to run beside themselves, make one for each stream.
+/// - Launches of one `Replay` run one after another, on several streams too, and are made by one thread
+///   at a time. For kernels that are to run beside themselves, make one for each stream.
 /// - The first launch builds the graph, and so does one that asks for other attributes than the one
 ///   before. Attributes that order launches of a stream, or record events, are refused as for
 ///   [nodes](crate::Graph#attributes).
-/// - A stream that is being captured is refused for every kernel: graphs have other ways to be
-///   [part of](crate::Graph).
+/// - A stream that is being captured is refused, for kernels that are not safe too.
 /// - A profiler shows graphs, and their kernels if it is asked to.
+/// - What is said of graphs beside those [with conditions](crate::Graph#conditions) holds for these, too.
 pub struct Replay<D, S = Safe> {
     // Destroyed before the kernel is unloaded.
     graph: Replayed,
