@@ -1,6 +1,6 @@
 //! Is a kernel that is launched as a graph of one node the same kernel, with every check of its launch?
 
-use std::thread;
+use std::{thread, time::Instant};
 
 use gridcall::{
     AttributeError, Buffer, DevicePointerMut, GeometryError, Launch, LaunchErrorKind, Replay,
@@ -444,4 +444,36 @@ fn default_streams_of_two_devices_are_told_apart() {
         matches!(error.kind(), LaunchErrorKind::OtherContext { .. }),
         "{error}"
     );
+}
+
+/// The emulator's clocks once grew with every launch of a graph.
+#[test]
+fn many_launches_take_as_long_as_few() {
+    let device = device!(alone);
+    let stream = device.default_stream();
+    let mut y = stream.alloc_zeros::<f32>(8).unwrap();
+    let mut replay = fill::load(&device).unwrap().replay().unwrap();
+    let mut best_of_four = || {
+        let mut five_hundred = |replay: &mut Replay<fill>| {
+            let start = Instant::now();
+            for n in 0..500_u16 {
+                let (y, v) = (&mut y, f32::from(n));
+                replay
+                    .launch(&stream, cover(8), fill { y, v, n: 8 })
+                    .unwrap();
+            }
+            start.elapsed()
+        };
+        [(); 4]
+            .map(|()| five_hundred(&mut replay))
+            .into_iter()
+            .min()
+    };
+    best_of_four();
+    let early = best_of_four().unwrap();
+    for _ in 0..4 {
+        best_of_four();
+    }
+    let late = best_of_four().unwrap();
+    assert!(late < 3 * early, "{early:?}, and later {late:?}");
 }

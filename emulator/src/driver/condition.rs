@@ -286,6 +286,8 @@ impl Call {
             clock,
             conditions: Some(Arc::clone(&rounds.values)),
             within: Some(Arc::clone(&info)),
+            lines: Vec::new(),
+            tick: 0,
         };
         let nodes = rounds.bodies[body].clone();
         if done.saturating_mul(STEPS_OF_ROUND) > budget {
@@ -339,8 +341,8 @@ impl Call {
         };
         let place = Place {
             context: start.context,
-            timeline: self.new_id(),
-            tick: 1,
+            timeline: start.lines.last().copied().ok_or(Code::ILLEGAL_STATE)?,
+            tick: start.tick,
             stream: start.name,
             deps: std::mem::take(&mut start.deps),
             clock: start.clock.clone(),

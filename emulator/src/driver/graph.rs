@@ -11,7 +11,7 @@ use super::event::Record;
 use super::node::Shown;
 use super::work::{OpInfo, Place, StreamName, Work};
 use super::{Call, Driver};
-use crate::clock::Clock;
+use crate::clock::{Clock, Timeline};
 use crate::exec::Grid;
 use crate::memory::{Stage, Token};
 
@@ -93,6 +93,11 @@ pub(crate) struct Exec {
     /// The operation that ends the last launch.
     last: Option<u64>,
     last_clock: Clock,
+    /// For each node, the timeline that begins with it, and one more for the reset of conditions: the
+    /// same at every launch, each of which is behind the one before. Else clocks would grow with every
+    /// launch.
+    lines: Vec<Timeline>,
+    launches: u64,
     objects: HashMap<usize, u32>,
 }
 
@@ -360,6 +365,8 @@ impl Driver {
                 flags,
                 last: None,
                 last_clock: Clock::default(),
+                lines: Vec::new(),
+                launches: 0,
                 objects,
             },
         );
@@ -457,6 +464,8 @@ impl Call {
             clock,
             conditions,
             within: None,
+            lines: Vec::new(),
+            tick: 0,
         };
 
         let mut is_sink = vec![true; nodes.len()];
@@ -465,13 +474,25 @@ impl Call {
         }
         self.take_memory(handle, &nodes)?;
         let ready = self.make_ready(&start, nodes)?;
+        // Given back when all is placed: of what fails in the middle, no later launch is behind.
+        let exec = self.execs.get_mut(&handle).ok_or(Code::INVALID_HANDLE)?;
+        exec.launches += 1;
+        start.tick = exec.launches * (is_sink.len() as u64 + 1);
+        start.lines = std::mem::take(&mut exec.lines);
+        while start.lines.len() <= is_sink.len() {
+            start.lines.push(self.new_id());
+        }
         self.place_reset(&mut start)?;
         let mut placed = Vec::with_capacity(ready.len());
         for node in ready {
             let node = self.place_node(&start, node, &mut placed)?;
             placed.push(node);
         }
-        self.close_graph(handle, key, &placed, &is_sink)
+        self.close_graph(handle, key, &placed, &is_sink)?;
+        if let Some(exec) = self.execs.get_mut(&handle) {
+            exec.lines = start.lines;
+        }
+        Ok(())
     }
 
     /// What the graph allocates must have been freed since its last launch, unless it was instantiated
@@ -586,9 +607,10 @@ impl Call {
             deps.extend(record.op);
             clock.join(&record.clock);
         }
-        let (timeline, tick) = match line {
-            Some(line) => line,
-            None => (self.new_id(), 1),
+        let (timeline, tick) = match (line, start.lines.get(placed.len())) {
+            (Some(line), _) => line,
+            (None, Some(line)) => (*line, start.tick),
+            (None, None) => (self.new_id(), 1),
         };
         let record = match &node.work {
             Work::Record { event, serial } => Some((*event, *serial)),
@@ -702,6 +724,10 @@ pub(crate) struct Start {
     pub(crate) conditions: Option<Arc<Values>>,
     /// The node of which they are the body.
     pub(crate) within: Option<Arc<OpInfo>>,
+    /// Timelines that begin with the nodes, in their order, and the last with the reset, and at which
+    /// tick; none where each launch has its own.
+    pub(crate) lines: Vec<Timeline>,
+    pub(crate) tick: u64,
 }
 
 /// A node about to become an operation.
