@@ -17,7 +17,9 @@ use pyo3::prelude::*;
 fn saxpy(a: f32, x: PyArray<'_>, mut y: PyArray<'_>) -> PyResult<()> {
     let stream = stream_of(&y)?;
     let n = u32::try_from(y.size())?;
-    kernels::saxpy(&stream, cover(n), n, a, &x, &mut y)?;
+    let (x, y) = (&x, &mut y);
+    // As a graph of one kernel, since loops call this.
+    stream.replay(cover(n), kernels::saxpy { n, a, x, y })?;
     Ok(())
 }
 
@@ -26,7 +28,8 @@ fn saxpy(a: f32, x: PyArray<'_>, mut y: PyArray<'_>) -> PyResult<()> {
 fn saxpy_on(stream: PyStream<'_>, a: f32, x: PyArray<'_>, mut y: PyArray<'_>) -> PyResult<()> {
     let stream = launch_stream(&stream, 0)?;
     let n = u32::try_from(y.size())?;
-    kernels::saxpy(&stream, cover(n), n, a, &x, &mut y)?;
+    let (x, y) = (&x, &mut y);
+    stream.replay(cover(n), kernels::saxpy { n, a, x, y })?;
     Ok(())
 }
 
@@ -56,7 +59,7 @@ fn copy(x: PyArray<'_>, mut out: PyArray<'_>) -> PyResult<()> {
 fn scale(mut y: PyArray<'_>, a: f32) -> PyResult<()> {
     let stream = stream_of(&y)?;
     let n = i32::try_from(y.size())?;
-    kernels::scale(&stream, cover(n), &mut y, a, n)?;
+    stream.replay(cover(n), kernels::scale { y: &mut y, a, n })?;
     Ok(())
 }
 

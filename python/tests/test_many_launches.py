@@ -83,9 +83,12 @@ def test_constant_memory_and_references(library):
     def state():
         library.values(y)
         gc.collect()
+        references, before = [sys.getrefcount(one) for one in watched], None
         # What the last launches kept is let go by another thread, which needs Python's lock.
-        time.sleep(0.5)
-        return [sys.getrefcount(one) for one in watched], len(gc.get_objects())
+        while references != before:
+            time.sleep(0.1)
+            references, before = [sys.getrefcount(one) for one in watched], references
+        return references, len(gc.get_objects())
 
     launch_many(LAUNCHES // 20, x, y, fresh, wrong)
     references, objects = state()
