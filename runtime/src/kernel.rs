@@ -258,7 +258,7 @@ impl<D: Declared<Safety = S>, S> Kernel<D, S> {
     }
 
     /// For loops whose time is that of their launches: the kernel as a graph of one node, whose launch
-    /// takes the host about half the time.
+    /// takes the host half to three quarters of the time.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -157,8 +157,8 @@
 //! smaller than it was asked for. A launch that asks for none of them is a plain `cuLaunchKernel`.
 //!
 //! [`Kernel::prepare`] checks all that once and leaves only the arguments to each launch. [`Kernel::replay`]
-//! launches a kernel as a graph of one node, with other arguments each time: the host then takes about
-//! half the time of a `cuLaunchKernel`.
+//! launches a kernel as a graph of one node, with other arguments each time: the host then takes half to
+//! three quarters of the time of a `cuLaunchKernel`.
 //!
 //! # Graphs
 //!

@@ -89,7 +89,7 @@ struct Wrapped {
 }
 
 impl LaunchStream<'_> {
-    /// Launches a safe kernel as a graph of one node, which takes the host about half the time: see
+    /// Launches a safe kernel as a graph of one node, which takes the host half to three quarters of the time: see
     /// [`Replay`](crate::Replay). Each thread has one for each kernel and stream.
     ///
     /// ```no_run

@@ -15,8 +15,8 @@ use crate::{
 /// A kernel that is launched as a graph of one node; made by [`Kernel::replay`].
 ///
 /// A launch checks and does what that of a [`Kernel`] does, and calls `cuGraphLaunch` in the place of
-/// `cuLaunchKernel`, which takes the host about half the time (`benches/README.md` has figures). Before
-/// it, the node is given the arguments and the shape of the launch by
+/// `cuLaunchKernel`, which takes the host half to three quarters of the time (H200; `benches/README.md` has
+/// figures). Before it, the node is given the arguments and the shape of the launch by
 /// `cuGraphExecKernelNodeSetParams`, unless it has them.
 ///
 /// What differs:
