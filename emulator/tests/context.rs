@@ -2,12 +2,45 @@
 
 mod common;
 
+use std::cell::RefCell;
 use std::ffi::CStr;
 use std::ptr::null_mut;
+use std::{sync::mpsc, thread};
 
 use common::{cu, fresh, kinds, ordinal, with};
 use cudarc::driver::{CudaContext, result, sys};
 use gridcall_emulator::{Config, Device, Failure, ReportKind};
+
+/// Asks for the current context when its thread ends.
+struct Last(mpsc::Sender<(sys::CUresult, usize)>);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        let mut current = null_mut();
+        // SAFETY: `current` takes the answer.
+        let code = unsafe { sys::cuCtxGetCurrent(&raw mut current) };
+        let _ = self.0.send((code, current.addr()));
+    }
+}
+
+#[test]
+fn what_ends_with_a_thread_may_call_the_driver() {
+    thread_local! {
+        static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    }
+    let (_device, context) = fresh();
+    let (tell, told) = mpsc::channel();
+    thread::scope(|scope| {
+        let ending = || {
+            // Made before the thread's first call, and so destroyed after all that came with that.
+            LAST.set(Some(Last(tell)));
+            context.bind_to_thread().unwrap();
+        };
+        scope.spawn(ending);
+    });
+    let expected = (sys::CUresult::CUDA_SUCCESS, context.cu_ctx().addr());
+    assert_eq!(told.recv(), Ok(expected));
+}
 
 #[test]
 fn a_device_is_an_h200_unless_configured() {

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::mem::ManuallyDrop;
 use std::thread::ThreadId;
 
 use super::border::{In, Out};
@@ -58,15 +59,22 @@ impl Reach {
 }
 
 thread_local! {
-    static STACK: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// Never destroyed: what ends with a thread may call the driver when this would be gone already.
+    static STACK: ManuallyDrop<RefCell<Vec<usize>>> =
+        const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+}
+
+/// The thread's contexts, the current one last.
+fn with_stack<R>(with: impl FnOnce(&mut Vec<usize>) -> R) -> R {
+    STACK.with(|stack| with(&mut stack.borrow_mut()))
 }
 
 fn top() -> Option<usize> {
-    STACK.with_borrow(|stack| stack.last().copied())
+    with_stack(|stack| stack.last().copied())
 }
 
 fn set_top(context: usize) {
-    STACK.with_borrow_mut(|stack| {
+    with_stack(|stack| {
         stack.pop();
         if context != 0 {
             stack.push(context);
@@ -258,7 +266,7 @@ impl Driver {
         }
         let handle = self.new_handle();
         self.make_context(handle, ordinal, flags, false);
-        STACK.with_borrow_mut(|stack| stack.push(handle));
+        with_stack(|stack| stack.push(handle));
         Ok(handle)
     }
 }
@@ -414,7 +422,7 @@ driver_api! {
             return Err(Code::NOT_INITIALIZED);
         }
         call.get_context(context)?;
-        STACK.with_borrow_mut(|stack| stack.push(context));
+        with_stack(|stack| stack.push(context));
         Ok(())
     }
 
@@ -422,7 +430,7 @@ driver_api! {
         if !call.initialised {
             return Err(Code::NOT_INITIALIZED);
         }
-        let popped = STACK.with_borrow_mut(Vec::pop).ok_or(Code::INVALID_CONTEXT)?;
+        let popped = with_stack(Vec::pop).ok_or(Code::INVALID_CONTEXT)?;
         context.set_if_wanted(popped);
         Ok(())
     }
